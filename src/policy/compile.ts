@@ -54,7 +54,7 @@ export function* compileInSteps(
   const issues: Issue[] = [];
   const rules: CompiledRule[] = [];
   for (const [i, rule] of config.rules.entries()) {
-    if (rule.enabled) rules.push(compileRule(rule, i, secrets, issues));
+    if (rule.enabled) rules.push(yield* compileRule(rule, i, secrets, issues));
     yield;
   }
   if (issues.length > 0) return { ok: false, issues: capIssues(issues) };
@@ -137,13 +137,20 @@ function namesIn({ parts }: Template): readonly string[] {
   return parts.flatMap((part) => (typeof part === 'string' ? [] : part.secret));
 }
 
-function compileRule(entry: RuleEntry, index: number, secrets: SecretLookup, issues: Issue[]): CompiledRule {
-  const headers = entry.headers.flatMap((header, i) => {
+function* compileRule(
+  entry: RuleEntry,
+  index: number,
+  secrets: SecretLookup,
+  issues: Issue[],
+): Steps<CompiledRule> {
+  const headers: InjectedHeader[] = [];
+  for (const [i, header] of entry.headers.entries()) {
     const resolved = resolveHeader(header, secrets);
-    if (typeof resolved !== 'string') return resolved;
-    issues.push({ loc: ['rules', index, 'headers', i, 'value'], msg: resolved, type: 'value_error' });
-    return [];
-  });
+    if (typeof resolved !== 'string') headers.push(resolved);
+    else issues.push({ loc: ['rules', index, 'headers', i, 'value'], msg: resolved, type: 'value_error' });
+    // Finding the parts of one value takes some milliseconds, and a rule may have 64 of them.
+    yield;
+  }
   return Object.freeze({
     index,
     name: entry.name ?? `rules[${index}]`,

@@ -57,6 +57,11 @@ describe('the credentials of an authorization value', () => {
     expect(new Secret(text).credentials().map((one) => one.reveal())).toEqual(found);
   });
 
+  it('are not hidden by two texts that can be read', () => {
+    const found = new Secret('a=abcdefgh').credentials(['abcd', 'efgh']).map((one) => one.reveal());
+    expect(found).toEqual(['abcdefgh']);
+  });
+
   it('are not those that can be read anyway', () => {
     const secret = new Secret('sid=abcdefgh-1; view=full-page-view');
     const found = secret.credentials(['sid=', '; view=full-page-view']);

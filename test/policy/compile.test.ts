@@ -311,6 +311,26 @@ describe('in steps', () => {
     }
   });
 
+  it('a rule is interrupted after each of its headers', () => {
+    // Each of 64 values has hundreds of parts, and each part is compared with hundreds of literals.
+    const value = Array.from({ length: 700 }, (_, i) => `${String(i).padStart(5, 'a')}{A}`).join(',');
+    const headers = Array.from({ length: 64 }, (_, i) => ({ ...template(value), name: `X-${i}` }));
+    const parsed = parseProxyConfig(ruleWith(...headers));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
+    const includes = vi.spyOn(String.prototype, 'includes');
+    const steps = compileInSteps(parsed.value, () => new Secret('xyz'), 1);
+    let count = 0;
+    let most = 0;
+    for (let isDone = false; !isDone; count += 1) {
+      const before = includes.mock.calls.length;
+      isDone = steps.next().done === true;
+      most = Math.max(most, includes.mock.calls.length - before);
+    }
+    includes.mockRestore();
+    expect(count).toBeGreaterThan(64);
+    expect(most).toBeLessThan(10_000);
+  });
+
   it('an unknown secret is reported as at once', () => {
     const parsed = parseProxyConfig(ruleWith(template('{NONE}')));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
