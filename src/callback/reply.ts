@@ -37,6 +37,7 @@ const REASONS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'body is not JSON in UTF-8',
   repeated_name: 'body repeats a member name',
   too_deep: 'body is nested too deeply',
+  too_many_names: 'body has too many member names',
 };
 
 function readHeaders(reply: unknown): readonly InjectedHeader[] | string {

@@ -37,6 +37,7 @@ const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'not valid JSON',
   repeated_name: 'this name occurs twice in one object',
   too_deep: 'nested deeper than 32 levels',
+  too_many_names: 'more names than any document can have',
 };
 
 async function readText(name: string, stream: AsyncIterable<Buffer>): Promise<string> {

@@ -8,6 +8,14 @@ const kindOf = (text: string): string => {
   return reading.ok ? 'ok' : `${reading.error.kind} ${reading.error.position}`;
 };
 
+/** A list of so many objects of a hundred names, none of which occurs twice. */
+const objects = (count: number): string =>
+  JSON.stringify(
+    Array.from({ length: count }, (_, o) =>
+      Object.fromEntries(Array.from({ length: 100 }, (__, n) => [`${o}-${n}`, 0])),
+    ),
+  );
+
 describe('a document', () => {
   it.each<[name: string, text: string, kind: string]>([
     ['with a name in two objects', '{"a":{"a":1},"b":[{"a":1},{"a":2}]}', 'ok'],
@@ -22,6 +30,13 @@ describe('a document', () => {
     ['of 32 levels', `${'['.repeat(32)}${']'.repeat(32)}`, 'ok'],
     ['of 33 levels', `${'['.repeat(33)}${']'.repeat(33)}`, 'too_deep 32'],
     ['of a million levels', `${'['.repeat(1e6)}${']'.repeat(1e6)}`, 'too_deep 32'],
+    ['of a million levels, not closed', '['.repeat(1e6), 'not_json undefined'],
+    ['with brackets in strings', `["${'['.repeat(99)}","\\"${'{'.repeat(99)}"]`, 'ok'],
+    ['of 30,000 names', objects(300), 'ok'],
+    ['of 30,001 names', `[${objects(300)},{"a":1}]`, 'too_many_names 316607'],
+    ['with colons in strings', `{"${':'.repeat(40_000)}":":"}`, 'ok'],
+    ['with a name twice behind white space', `{"a" \t\r\n:1,"a"${' '.repeat(1e6)}:2}`, 'repeated_name 11'],
+    ['with a string that does not end', '["a\\', 'not_json undefined'],
     ['with a million escapes', `{"a":"${String.raw`\"`.repeat(1e6)}","a":1}`, 'repeated_name 2000008'],
     ['cut short', '{"a":', 'not_json undefined'],
     ['with a comma too many', '{"a":1,}', 'not_json 7'],

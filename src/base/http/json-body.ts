@@ -36,4 +36,5 @@ const MESSAGES: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'The body is not valid JSON',
   repeated_name: 'An object in the body repeats a name',
   too_deep: 'The body is nested too deeply',
+  too_many_names: 'The objects in the body have too many names',
 };

@@ -73,4 +73,5 @@ const JSON_ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   not_json: 'it begins with { but is not valid JSON',
   repeated_name: 'a name occurs twice',
   too_deep: 'each value must be a string',
+  too_many_names: 'it has too many names',
 };
