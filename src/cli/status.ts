@@ -6,6 +6,7 @@ import { AdminUnreachable, askAdmin } from './admin-client.ts';
 import { aboutCertificate, readAuthority } from './ca.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { statusCommand } from './command/inspection-commands.ts';
+import { escapeControls } from './issue-lines.ts';
 import { isObject } from './rules/proxy-config-file.ts';
 import { caFiles, readConfig } from './settings.ts';
 
@@ -79,5 +80,6 @@ function toText({ proxy, ready, problems, ca, sandboxes = [] }: Status): string 
     }),
     ...problems.map((problem) => ['problem', problem] as const),
   ];
-  return rows.map(([label, text]) => `${label.padEnd(10)}${text}\n`).join('');
+  // What listens at the address of the admin API may be a program of the sandbox, and a terminal executes control characters.
+  return rows.map(([label, text]) => `${label.padEnd(10)}${escapeControls(text)}\n`).join('');
 }

@@ -1,10 +1,13 @@
 // `sallyport doctor`, before and after the environment of a client is set.
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { clockFinding } from '../../src/cli/doctor.ts';
 import { readAuthority } from '../../src/cli/ca.ts';
-import type { Reply } from '../../src/cli/doctor/proxied-request.ts';
+import { type Reply, askProbe } from '../../src/cli/doctor/proxied-request.ts';
 import { bypassFinding, requestFindings } from '../../src/cli/doctor/url-checks.ts';
 import { parseAskedUrl } from '../../src/cli/rules/explanation.ts';
 import { createOrigin } from '../support/recording-origin.ts';
@@ -108,6 +111,17 @@ describe('doctor', () => {
     const findings = requestFindings(whole as Reply, usesCallback, 0);
     expect(findings.map(({ state, check }) => `${state} ${check}`)).toEqual(expected);
     for (const { state, cure } of findings) expect(cure !== undefined).toBe(state === 'failed');
+  });
+
+  it.each([
+    ['upstream_closed', 'upstream_closed'],
+    ['\u009b2Jupstream_closed', undefined],
+    ['x'.repeat(65), undefined],
+  ])('takes no text of an upstream for the code of a refusal: %j', async (text, error) => {
+    await using server = createServer((_, response) => response.setHeader('X-Sallyport-Error', text).end());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(await askProbe({ host: '127.0.0.1', port }, '/')).toMatchObject({ status: 200, error });
   });
 
   it.each([

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type Server, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
@@ -6,7 +9,25 @@ import { type Finished, program, runToEnd, spawnSallyport } from '../support/spa
 const status = (args: readonly string[], env: Record<string, string> = {}): Promise<Finished> =>
   runToEnd(process.execPath, [program, 'status', ...args], { env });
 
+/** A program of the sandbox that has taken the address of the admin API. */
+async function pretendToBeAdmin(): Promise<Server> {
+  const sandboxes = [{ id: 'x\u001b[2J\u009b2J\u202e', revision: 1, connections: 0 }];
+  const server = createServer((_, response) => response.end(JSON.stringify({ sandboxes })));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return server;
+}
+
 describe('status', () => {
+  it('prints no control character of what has taken the address of the admin API', async () => {
+    await using scratch = await createScratch();
+    await using server = await pretendToBeAdmin();
+    const { port } = server.address() as AddressInfo;
+    const flags = ['--state-dir', scratch.path, '--admin-listen', `127.0.0.1:${port}`];
+    const { stdout } = await status(flags, { SALLYPORT_ADMIN_TOKEN: 'c4n4ry-0123456789abcdef' });
+    expect(stdout).toMatch(/^sandbox +x\\u001b\[2J\\u009b2J\\u202e, revision 1/m);
+    expect(stdout).not.toMatch(/[[\p{Cc}\p{Bidi_Control}]--\n]/v);
+  });
+
   it('of a running proxy shows its sandboxes and its CA, also in the environment of a client', async () => {
     await using sallyport = await spawnSallyport({ proxyConfig: { rules: [] } });
     const ready = await sallyport.process.record(({ msg }) => msg === 'ready');

@@ -40,7 +40,8 @@ export async function writePublicFile(
 async function requireOurs(directory: string): Promise<void> {
   const stats = await stat(directory);
   const isShared = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;
-  if (isShared || !isOwned(stats))
+  // The owner of a link can let it lead elsewhere afterwards.
+  if (isShared || !isOwned(stats) || !isOwned(await lstat(directory)))
     throw new InputError(
       `other users can replace files in ${directory}, which programs are to trust: use a directory of your own`,
     );

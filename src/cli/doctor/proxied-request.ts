@@ -81,6 +81,9 @@ function send(options: RequestOptions): Promise<Reply> {
 }
 
 function toReply({ statusCode = 0, headers }: IncomingMessage): Reply {
-  const error = headers['x-sallyport-error'];
-  return { status: statusCode, error: typeof error === 'string' ? error : undefined, date: headers.date };
+  const error = String(headers['x-sallyport-error'] ?? '');
+  return { status: statusCode, error: CODE.test(error) ? error : undefined, date: headers.date };
 }
+
+// The field may be of the upstream, and is printed: node:http lets C1 control characters pass, which terminals execute.
+const CODE = /^[a-z0-9_]{1,64}$/;

@@ -1,4 +1,15 @@
-import { chmod, chown, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lchown,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writePublicFile } from '../../../src/cli/client/public-files.ts';
@@ -90,6 +101,16 @@ describe('a file for clients', () => {
     await chown(path, 4711, 4711);
     await chmod(path, 0o1777);
     await expect(writePublicFile(path, draft)).rejects.toThrow('other users can replace files');
+  });
+
+  it.runIf(process.getuid?.() === 0)('is not written through a link of another user', async () => {
+    await using scratch = await createScratch();
+    const [link, target] = ['link', 'target'].map((name) => join(scratch.path, name)) as [string, string];
+    await mkdir(target);
+    await symlink(target, link);
+    expect(await readFile(await writePublicFile(link, draft), 'utf8')).toBe('text');
+    await lchown(link, 4711, 4711);
+    await expect(writePublicFile(link, draft)).rejects.toThrow('other users can replace files');
   });
 
   it('in a directory made for it is not in one that others can rename', async () => {
