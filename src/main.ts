@@ -15,22 +15,33 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   audit: () => import('./cli/audit.ts'),
 };
 
+/** These write by descriptor, because their reader may stop (base/log.ts), and the streams would delay their start. */
+const serving: ReadonlySet<string> = new Set(['proxy', 'run', 'start', 'platform']);
+
 /** How long open handles may keep the process after the program has ended. */
 const MAX_REST_MS = 250;
 
 const [name = '', ...args] = process.argv.slice(2);
-const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+const load = Object.hasOwn(commands, name) && !asksForHelp(args) ? commands[name] : undefined;
+const output = load !== undefined && serving.has(name) ? undefined : process.stdout;
+for (const stream of output ? [output, process.stderr] : []) stream.on('error', onOutputError);
 try {
   process.exitCode =
-    load === undefined || asksForHelp(args)
+    load === undefined
       ? await (await import('./cli/command/help.ts')).run(name, args)
       : await (await load()).run(args);
 } catch (error) {
   process.stderr.write(`sallyport: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = isInputError(error) ? 2 : 1;
 }
-// A log line that its reader does not take would keep the process for ever.
-setTimeout(() => process.exit(), MAX_REST_MS).unref();
+// A log line that its reader does not take would keep the process for ever; what a command prints waits for its reader.
+const exit = (): never => process.exit();
+setTimeout(() => (output ? output.write('', exit) : exit()), MAX_REST_MS).unref();
+
+/** A reader may end before the output does, as `head` does. */
+function onOutputError({ code }: NodeJS.ErrnoException): void {
+  if (code !== 'EPIPE') process.exit(1);
+}
 
 /** What follows `--` belongs to another program. */
 function asksForHelp(all: readonly string[]): boolean {

@@ -1,8 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { type Finished, program, runToEnd } from '../support/spawned-process.ts';
+import { cleanEnvironment, type Finished, program, runToEnd } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 
 const ca = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [program, 'ca', ...args]);
@@ -48,5 +51,36 @@ describe('ca', () => {
     if (text !== undefined) await writeCa(state, text);
     const { code, stdout, stderr } = await ca(...args, '--state-dir', state.path);
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)]);
+  });
+});
+
+/** Says on standard error when the time is over that open handles may keep a process which has ended. */
+const AT_THE_END = `data:text/javascript,
+  import { writeSync } from 'node:fs';
+  const wait = globalThis.setTimeout;
+  globalThis.setTimeout = (run, ms, ...rest) =>
+    ms === 250 ? wait(() => { writeSync(2, 'over'); run(); }, 0) : wait(run, ms, ...rest);`;
+
+describe('output that is longer than a pipe', () => {
+  it('is read whole by a reader that is slow', async () => {
+    await using state = await createScratch();
+    await writeCa(state, pem);
+    const whole = (await ca('bundle', '--state-dir', state.path)).stdout;
+    expect(whole.length).toBeGreaterThan(65_536);
+    const args = ['--import', AT_THE_END, program, 'ca', 'bundle', '--state-dir', state.path];
+    const child = spawn(process.execPath, args, {
+      env: cleanEnvironment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    await once(child.stderr, 'data');
+    expect(await text(child.stdout)).toBe(whole);
+  });
+
+  it('may have a reader that ends before it', async () => {
+    await using state = await createScratch();
+    await writeCa(state, pem);
+    const bundle = `'${process.execPath}' '${program}' ca bundle --state-dir '${state.path}'`;
+    const { stdout, stderr } = await runToEnd('sh', ['-c', `{ ${bundle}; echo "code $?" >&2; } | head -n 1`]);
+    expect([stdout, stderr]).toEqual(['-----BEGIN CERTIFICATE-----\n', 'code 0\n']);
   });
 });
