@@ -17,6 +17,12 @@ export function listenerUrl(
   return listener ? `http://${formatAddress({ host: listener.address, port: listener.port })}` : '';
 }
 
+/** Where a client on this machine reaches the listener: an unspecified address can be listened on, but not called. */
+export function toReachable({ host, port }: ListenAddress): ListenAddress {
+  if (host === '0.0.0.0') return { host: '127.0.0.1', port };
+  return { host: host === '::' ? '::1' : host, port };
+}
+
 /** `host:port`, or `[v6]:port`. */
 export function formatAddress({ host, port }: ListenAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;

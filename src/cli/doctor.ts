@@ -1,6 +1,6 @@
 // `sallyport doctor [URL]`: checks what a client of a running proxy needs, and names for each failure what to do.
 import { InputError } from '../base/input-error.ts';
-import { type ListenAddress, formatAddress } from '../base/listen-address.ts';
+import { type ListenAddress, formatAddress, toReachable } from '../base/listen-address.ts';
 import type { Config } from '../sidecar/config.ts';
 import { type ReadAuthority, readAuthority } from './ca.ts';
 import { parseCommandLine } from './command/declaration.ts';
@@ -28,20 +28,15 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 async function examine(config: Config, asked: AskedRequest | undefined): Promise<readonly Finding[]> {
-  const proxy = reachable(config.listen);
+  const proxy = toReachable(config.listen);
   const findings: Finding[] = [probeFinding(proxy, await askProbe(proxy, '/readyz'))];
   const authority = await readCa(config, findings);
   if (authority !== undefined) {
     findings.push(clockFinding(authority, Date.now()));
-    findings.push(...(await checkClients(authority.certificate.fingerprint256, process.env)));
+    findings.push(...(await checkClients(authority.certificate, process.env)));
   }
   if (asked !== undefined) findings.push(...(await checkUrl(config, asked, { proxy, authority })));
   return findings;
-}
-
-/** An unspecified address can be listened on, but not called. */
-function reachable({ host, port }: ListenAddress): ListenAddress {
-  return { host: host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host, port };
 }
 
 function probeFinding(proxy: ListenAddress, reply: Reply): Finding {

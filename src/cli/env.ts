@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
-import type { ListenAddress } from '../base/listen-address.ts';
+import { type ListenAddress, toReachable } from '../base/listen-address.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { readTokenFile } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
@@ -70,18 +70,12 @@ async function readLogin(given: {
   return { user: sandbox, token: await readInput(() => readTokenFile(tokenFile)) };
 }
 
-function listenAddress({ listen: { host, port } }: Config): ListenAddress {
-  if (port === 0)
+function listenAddress({ listen }: Config): ListenAddress {
+  if (listen.port === 0)
     throw new InputError(
       'the port is 0, so it is unknown: give the address of the running proxy as --listen',
     );
-  return { host: reachable(host), port };
-}
-
-/** An unspecified address can be listened on, but not called. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  return host === '::' ? '::1' : host;
+  return toReachable(listen);
 }
 
 async function readCertificate(file: string): Promise<string> {

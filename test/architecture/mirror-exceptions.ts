@@ -14,7 +14,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/cli/command/version.ts': 'test/cli/command/help.test.ts',
   'src/cli/demo.ts': 'test/bin/bundle.test.ts',
   'src/cli/doctor/finding.ts': 'test/cli/doctor.test.ts',
-  'src/cli/doctor/proxied-request.ts': 'test/cli/doctor.test.ts',
   'src/cli/doctor/url-checks.ts': 'test/cli/doctor.test.ts',
   'src/cli/echo-origin.ts': 'test/cli/start.test.ts',
   'src/cli/package-root.ts': 'test/cli/platform.test.ts',

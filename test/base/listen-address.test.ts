@@ -1,6 +1,6 @@
 // The addresses of listeners in every spelling that operators write.
 import { describe, expect, it } from 'vitest';
-import { listenerUrl, parseListenAddress } from '../../src/base/listen-address.ts';
+import { listenerUrl, parseListenAddress, toReachable } from '../../src/base/listen-address.ts';
 
 describe('an address', () => {
   it.each([
@@ -45,4 +45,12 @@ it.each([
   [{ address: '::1', port: 3128 }, 'http://[::1]:3128'],
 ])('the URL of a listener at %j is %j', (listener, url) => {
   expect(listenerUrl(listener)).toBe(url);
+});
+
+it.each([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+  ['10.1.2.3', '10.1.2.3'],
+])('a listener on %s is reached at %s', (host, reached) => {
+  expect(toReachable({ host, port: 1 })).toEqual({ host: reached, port: 1 });
 });

@@ -72,6 +72,20 @@ describe('doctor', () => {
     expect(stdout.match(/^ +-> /gm)).toHaveLength(failures ?? 0);
   });
 
+  it('names a token that cannot be read, beside what else it finds', async () => {
+    await using scratch = await createScratch();
+    await mkdir(join(scratch.path, 'public'));
+    await scratch.write('public/ca.pem', createTestAuthority('Proxy').certificatePem);
+    const rules = await scratch.write('rules.json', { rules: [] });
+    const { code, stdout } = await doctor(
+      ['--state-dir', scratch.path, '--proxy-config', rules, 'https://api.localhost/'],
+      { SALLYPORT_AUTH_TOKEN_FILE: join(scratch.path, 'none'), SALLYPORT_LISTEN: '127.0.0.1:1' },
+    );
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^ok {7}rules: tunnelled/m);
+    expect(stdout).toMatch(/^FAILED {3}request: .*none.*ENOENT.*\n +-> set auth\.token_file/m);
+  });
+
   it('names a request that the rules refuse', async () => {
     await using scratch = await createScratch();
     const rules = await scratch.write('rules.json', { access_control: { deny_list: ['denied.localhost'] } });

@@ -1,14 +1,13 @@
 // Whether the clients that are installed trust the CA of the proxy in this environment, and use the proxy. Reads the files
 // that their variables name; starts no client but `node --version`.
 import { X509Certificate } from 'node:crypto';
-import { constants } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { readFile, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf } from '../../tls/pem-files.ts';
 import { certificateBlocks } from '../../tls/pem.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
 import { hasPreload } from '../client/node-preload.ts';
-import { oldNodeWarning } from '../process/old-node.ts';
+import { findProgram, oldNodeWarning } from '../process/old-node.ts';
 import { type Finding, failed, ok, skipped } from './finding.ts';
 
 type Client = {
@@ -32,14 +31,14 @@ const CURE = 'run eval "$(sallyport env)" in the shell of the client, or start i
 const CURE_WITH_FILES =
   'run eval "$(sallyport env --write DIR)" in the shell of the client, or start it with `sallyport run`';
 
-/** `fingerprint`: of the CA, as X509Certificate shows it. */
-export async function checkClients(fingerprint: string, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
+/** `ca`: of the proxy. */
+export async function checkClients(ca: X509Certificate, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   const findings: Finding[] = [proxyVariable(env)];
-  for (const client of clients) findings.push(await checkClient(client, fingerprint, env));
-  findings.push(await checkJava(env));
+  for (const client of clients) findings.push(await checkClient(client, ca.fingerprint256, env));
+  findings.push(await checkJava(ca, env));
   // With the preload of `sallyport env` old versions use the proxy too.
-  const isChecked = !hasPreload(env['NODE_OPTIONS']) && (await isInstalled('node', env));
-  const warning = isChecked ? await oldNodeWarning('node', env) : undefined;
+  const isHelped = hasPreload(env['NODE_OPTIONS']);
+  const warning = isHelped ? undefined : await oldNodeWarning('node', env);
   if (warning !== undefined)
     findings.push(failed('Node version', warning, `use a newer Node, or ${CURE_WITH_FILES}`));
   return findings;
@@ -56,7 +55,7 @@ function proxyVariable(env: NodeJS.ProcessEnv): Finding {
 async function checkClient(client: Client, fingerprint: string, env: NodeJS.ProcessEnv): Promise<Finding> {
   const { program, variables, usesSystemRoots } = client;
   const check = `CA in ${program}`;
-  if (!(await isInstalled(program, env))) return skipped(check, `${program} is not installed`);
+  if ((await findProgram(program, env)) === undefined) return skipped(check, `${program} is not installed`);
   const name = variables.find((variable) => (env[variable] ?? '') !== '');
   if (name === undefined) {
     if (usesSystemRoots && hasCertificate(systemRoots(), fingerprint))
@@ -74,15 +73,32 @@ async function checkClient(client: Client, fingerprint: string, env: NodeJS.Proc
   }
 }
 
-/** A truststore has a password and a format of its own, so only whether one is named is checked. */
-async function checkJava(env: NodeJS.ProcessEnv): Promise<Finding> {
+/** A truststore may be encrypted, so of one that is named only that is checked. */
+async function checkJava({ raw }: X509Certificate, env: NodeJS.ProcessEnv): Promise<Finding> {
   const check = 'CA in java';
-  if (!(await isInstalled('java', env))) return skipped(check, 'java is not installed');
+  const program = await findProgram('java', env);
+  if (program === undefined) return skipped(check, 'java is not installed');
   const options = `${env['JAVA_TOOL_OPTIONS'] ?? ''} ${env['JDK_JAVA_OPTIONS'] ?? ''}`;
   if (options.includes('-Djavax.net.ssl.trustStore='))
     return ok(check, 'a truststore is named; its content was not read');
-  const text = 'java does not trust the CA: JAVA_TOOL_OPTIONS names no -Djavax.net.ssl.trustStore';
+  const store = await readDefaultTruststore(program);
+  // In JKS, and in PKCS#12 without a password, a certificate stands as it is.
+  if (store?.content.includes(raw)) return ok(check, `${store.file} contains it`);
+  const found = store === undefined ? 'it has no truststore' : `${store.file} lacks it or is encrypted`;
+  const text = `java does not trust the CA: JAVA_TOOL_OPTIONS names no -Djavax.net.ssl.trustStore, and ${found}`;
   return failed(check, text, CURE_WITH_FILES);
+}
+
+/** The one that this Java reads without the option: the first of these that exists. `jre` is a part of JDK 8. */
+async function readDefaultTruststore(program: string) {
+  const home = dirname(dirname(await realpath(program)));
+  for (const part of ['', 'jre'])
+    for (const name of ['jssecacerts', 'cacerts']) {
+      const file = join(home, part, 'lib', 'security', name);
+      const content = await readFile(file).catch(() => undefined);
+      if (content !== undefined) return { file, content };
+    }
+  return undefined;
 }
 
 function hasCertificate(blocks: readonly string[], fingerprint: string): boolean {
@@ -93,16 +109,4 @@ function hasCertificate(blocks: readonly string[], fingerprint: string): boolean
       return false; // not a certificate of X.509, so not ours
     }
   });
-}
-
-async function isInstalled(program: string, env: NodeJS.ProcessEnv): Promise<boolean> {
-  for (const directory of (env['PATH'] ?? '').split(delimiter)) {
-    try {
-      await access(join(directory || '.', program), constants.X_OK);
-      return true;
-    } catch {
-      // the next directory, as in a shell
-    }
-  }
-  return false;
 }

@@ -28,6 +28,7 @@ export async function headThroughTunnel(
     readonly target: string;
   },
   roots: readonly string[],
+  timeoutMs: number = TIMEOUT_MS,
 ): Promise<Reply> {
   const headers = {
     Host: to.authority,
@@ -40,10 +41,10 @@ export async function headThroughTunnel(
     path: to.authority,
     headers,
     agent: false,
-    timeout: TIMEOUT_MS,
+    timeout: timeoutMs,
   });
   asked.on('timeout', () => asked.destroy(new Error('timeout')));
-  asked.on('error', (error) => resolve({ failure: String(codeOf(error) ?? 'no response in time') }));
+  asked.on('error', (error) => resolve(toFailure(error)));
   asked.on('connect', (response, socket) => {
     if (response.statusCode !== 200) {
       socket.destroy();
@@ -54,7 +55,9 @@ export async function headThroughTunnel(
       ca: [...roots],
       ...(to.isName ? { servername: to.host } : { host: to.host }),
     });
-    tls.on('error', (error) => resolve({ failure: String(codeOf(error) ?? 'the TLS connection ended') }));
+    // The timeout of the CONNECT ended with its response, and the host of a tunnel may be silent.
+    tls.setTimeout(timeoutMs, () => tls.destroy(new Error('timeout')));
+    tls.on('error', (error) => resolve(toFailure(error)));
     tls.once('secureConnect', () => {
       // node:http calls createConnection only without an agent.
       const inside = { agent: undefined, createConnection: () => tls, method: 'HEAD', path: to.target };
@@ -75,9 +78,14 @@ function send(options: RequestOptions): Promise<Reply> {
     resolve(toReply(response));
   });
   asked.on('timeout', () => asked.destroy(new Error('timeout')));
-  asked.on('error', (error) => resolve({ failure: String(codeOf(error) ?? 'no response in time') }));
+  asked.on('error', (error) => resolve(toFailure(error)));
   asked.end();
   return promise;
+}
+
+/** Only our own timeouts have no code. */
+function toFailure(error: Error): Reply {
+  return { failure: String(codeOf(error) ?? 'no response in time') };
 }
 
 function toReply({ statusCode = 0, headers }: IncomingMessage): Reply {

@@ -35,7 +35,9 @@ export async function checkUrl(
   if (asked.scheme === 'http') return [...findings, skipped('request', 'only https:// URLs are requested')];
   if (authority === undefined) return [...findings, skipped('request', 'the CA is not known')];
   const usesCallback = typeof explained !== 'string' && explained.outcome === 'callback';
-  const reply = await requestThrough(config, asked, proxy, authority);
+  const login = proxyLogin(config);
+  if (typeof login === 'object') return [...findings, login];
+  const reply = await requestThrough(asked, { proxy, login }, authority);
   return [...findings, ...requestFindings(reply, usesCallback, Date.now())];
 }
 
@@ -74,14 +76,23 @@ function rulesFinding({ proxyConfigFile: file }: Config, explained: Explanation 
   return failed('rules', reason, refusal?.hint ?? 'change the rules or the settings that the reason names');
 }
 
+/** The credentials of `Proxy-Authorization`; undefined: none are needed. A finding if the token cannot be read. */
+function proxyLogin(config: Config): string | undefined | Finding {
+  try {
+    const token = readProxyToken(config);
+    return token === undefined ? undefined : Buffer.from(`sallyport:${token}`).toString('base64');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown error';
+    const cure = 'set auth.token_file (SALLYPORT_AUTH_TOKEN_FILE) to a file with the token that you can read';
+    return failed('request', `the proxy requires a token, and ${reason}`, cure);
+  }
+}
+
 function requestThrough(
-  config: Config,
   { authority, target }: AskedRequest,
-  proxy: ListenAddress,
+  { proxy, login }: { readonly proxy: ListenAddress; readonly login: string | undefined },
   ca: ReadAuthority,
 ): Promise<Reply> {
-  const token = readProxyToken(config);
-  const login = token === undefined ? undefined : Buffer.from(`sallyport:${token}`).toString('base64');
   const to = { authority: authority.text, host: authority.host, isName: authority.kind === 'name', target };
   return headThroughTunnel(proxy, login, to, [ca.pem, ...systemRoots()]);
 }

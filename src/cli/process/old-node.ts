@@ -35,7 +35,8 @@ export function readsProxyVariables(version: string): boolean {
   return major === 24 ? minor >= 5 : major > 24;
 }
 
-async function findProgram(command: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
+/** The file that a shell would run. */
+export async function findProgram(command: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (command.includes('/')) return command;
   for (const directory of (env['PATH'] ?? '').split(delimiter)) {
     const candidate = join(directory || '.', command);
