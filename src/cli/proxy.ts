@@ -11,7 +11,7 @@ import type { Config } from '../sidecar/config.ts';
 import type { WorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import type { HandedSecrets } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
-import { bundleFile, publishBundle } from '../sidecar/state/published-bundle.ts';
+import { bundleFile, publishFile } from '../sidecar/state/published-bundle.ts';
 import { secretPart } from '../sidecar/state/state-directory.ts';
 import { SealedStateStore } from '../sidecar/state/state-store.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
@@ -104,7 +104,7 @@ async function publish(sidecar: Sidecar, directory: string): Promise<void> {
   const file = bundleFile(directory);
   await setImmediate();
   try {
-    await publishBundle(file, sidecar.bundlePem);
+    await publishFile(file, sidecar.bundlePem);
   } catch (error) {
     const code = codeOf(error);
     // Roots that cannot be read are reported by prepareUpstreams().

@@ -1,11 +1,13 @@
 // `sallyport start`: the sidecar and a local TLS echo origin with the example configuration, and commands to paste.
-import { writeFile } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
+import { formatAddress, toReachable } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
+import { shellWord } from '../base/shell-export.ts';
 import { type AdminTokenSource, loadAdminToken } from '../sidecar/access-tokens.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
+import { publishFile } from '../sidecar/state/published-bundle.ts';
 import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { startCommand } from './command/sidecar-commands.ts';
@@ -50,7 +52,7 @@ export async function run(args: readonly string[]): Promise<number> {
     headers: (host) => ({ 'X-Api-Key': `from-callback-for-${host}` }),
   });
   const originCa = join(certs, 'origin-ca.pem');
-  await writeFile(originCa, origin.caPem);
+  await writingTo(certs, () => publishFile(originCa, Buffer.from(origin.caPem)));
   const config = await readConfig(flags, { SALLYPORT_UPSTREAM_CA: originCa, ...process.env });
   if (!config) return 2;
   if (config.admin.listen === 'off')
@@ -106,17 +108,20 @@ function commandsToPaste(running: {
   readonly source: AdminTokenSource;
 }): string {
   const { sidecar, admin, origin, callback, rules, certificates, source } = running;
-  const proxy = `http://${sidecar.proxyAddress}:${sidecar.proxyPort}`;
+  const listener = { host: sidecar.proxyAddress, port: sidecar.proxyPort };
+  const proxy = `http://${formatAddress(toReachable(listener))}`;
   const url = `https://api.localhost:${origin.port}/v1/hello`;
-  const token = 'file' in source ? `$(cat ${source.file})` : '$SALLYPORT_ADMIN_TOKEN';
+  const token = 'file' in source ? `$(cat ${shellWord(source.file)})` : '$SALLYPORT_ADMIN_TOKEN';
+  const socket = admin.startsWith('unix:') ? admin.slice('unix:'.length) : undefined;
+  const api = socket === undefined ? admin : `--unix-socket ${shellWord(socket)} http://localhost`;
   const callbackPort = new URL(callback.url).port;
   const movePort = callbackPort === String(CALLBACK_PORT) ? '' : ` -e s/:${CALLBACK_PORT}/:${callbackPort}/`;
   return `
 The proxy listens on ${proxy}. Paste into another terminal:
 
-  direct        curl --cacert ${certificates.ofOrigin} ${url}
-  via proxy     curl --cacert ${certificates.ofProxy} -x ${proxy} ${url}
-  change rule   sed -e s/sallyport-demo/changed/${movePort} ${rules} | curl -T - -H 'Content-Type: application/json' -H "Authorization: Bearer ${token}" ${admin}/v1/proxy_config
+  direct        curl --cacert ${shellWord(certificates.ofOrigin)} ${url}
+  via proxy     curl --cacert ${shellWord(certificates.ofProxy)} -x ${proxy} ${url}
+  change rule   sed -e s/sallyport-demo/changed/${movePort} ${shellWord(rules)} | curl -T - -H 'Content-Type: application/json' -H "Authorization: Bearer ${token}" ${api}/v1/proxy_config
 
 The echo server puts the request that it received into the body of its response, so the second command shows the
 injected credential: response bodies are masked only with scrub: body (SALLYPORT_SCRUB=body npm start).

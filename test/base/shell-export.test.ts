@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shellExport, shellQuote } from '../../src/base/shell-export.ts';
+import { shellExport, shellQuote, shellWord } from '../../src/base/shell-export.ts';
 
 it.each([
   ['x', "'x'"],
@@ -9,3 +9,10 @@ it.each([
   expect(shellQuote(value)).toBe(quoted);
   expect(shellExport('A', value)).toBe(`export A=${quoted}\n`);
 });
+
+it.each([
+  ['/tmp/state/ca.pem', '/tmp/state/ca.pem'],
+  ['/my files/ca.pem', "'/my files/ca.pem'"],
+  ['$(id)', "'$(id)'"],
+  ['', "''"],
+])('%j is one word of a command: %s', (value, word) => expect(shellWord(value)).toBe(word));

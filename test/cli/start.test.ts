@@ -1,5 +1,5 @@
 // `sallyport start`, as the README shows it: the commands it prints reach an origin with the injected credential.
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { stateOf } from '../../src/cli/start.ts';
@@ -58,6 +58,34 @@ it('uses the ports that are given, and says so where one is taken', async () => 
     stderr: expect.stringContaining(`127.0.0.1:${port} (EADDRINUSE)`),
   });
   expect(second.stderr).toContain('--origin-port');
+});
+
+it('prints commands that work for any path and any address, and writes through no link', async () => {
+  await using scratch = await createScratch();
+  const state = join(scratch.path, 'my state');
+  await mkdir(state);
+  const target = await scratch.write('target', 'untouched');
+  await symlink(target, join(state, 'origin-ca.pem'));
+  const at = ['--listen', '[::1]:0', '--admin-listen', `unix:${scratch.path}/the admin.sock`];
+  const args = [program, 'start', ...at, '--state-dir', state, '--origin-port', '0', '--callback-port', '0'];
+  await using start = new SpawnedProcess(process.execPath, args);
+  const printed = await start.errorOutput((text) => text.includes('Ctrl-C'));
+  expect(await readFile(target, 'utf8')).toBe('untouched');
+  const command = (name: string): string =>
+    new RegExp(`^  ${name} +(.*)$`, 'm').exec(printed)?.[1] ?? `echo ${name} is missing`;
+  for (const [name, expected] of [
+    ['direct', /"path": "\/v1\/hello"/],
+    ['via proxy', /demo-token-4f1c9a/],
+    ['change rule', /"revision":2/],
+    ['via proxy', /"changed"/],
+  ] as const) {
+    const { code, stdout, stderr } = await runToEnd('sh', ['-c', command(name)]);
+    expect([name, code, stdout + (code === 0 ? '' : stderr)]).toEqual([
+      name,
+      0,
+      expect.stringMatching(expected),
+    ]);
+  }
 });
 
 it.each(['70000', '-1', 'x'])('--origin-port=%s is refused', async (port) => {

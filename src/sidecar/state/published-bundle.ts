@@ -31,17 +31,20 @@ export async function readPublishedBundle(
 
 const RETRY_MS = 50;
 
-/** Writes the file if its content differs, and removes what a kill left of it. Throws an Error with the code of the system. */
-export async function publishBundle(file: string, bundlePem: Buffer): Promise<void> {
+/**
+ * Writes the bundle, or another file that clients read, if its content differs, and removes what a kill left of it. Throws an
+ * Error with the code of the system.
+ */
+export async function publishFile(file: string, content: Buffer): Promise<void> {
   await removeTemporaryFiles(dirname(file), (name) => name === basename(file)).catch(() => undefined);
   const before = await readFile(file).catch(() => undefined);
-  if (before?.equals(bundlePem)) return;
+  if (before?.equals(content)) return;
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await using handle = await open(temporary, 'wx', 0o644);
     // Whatever the umask is: other users are to read it.
     await handle.chmod(0o644);
-    await handle.writeFile(bundlePem);
+    await handle.writeFile(content);
     await handle.sync();
     await rename(temporary, file).catch((error: unknown) => {
       // Another process that starts with this state removed it, and writes its own.
