@@ -3,7 +3,7 @@
 import { InputError, readInput } from '../base/input-error.ts';
 import type { Issue } from '../base/schema.ts';
 import { compileProxyConfig, type SecretLookup } from '../policy/compile.ts';
-import { parseProxyConfig } from '../policy/document/proxy-config.ts';
+import { parseProxyConfig, parseValidEntries } from '../policy/document/proxy-config.ts';
 import { parseConfig } from '../sidecar/config.ts';
 import { loadWorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
 import { missing, parseCommandLine } from './command/declaration.ts';
@@ -67,10 +67,11 @@ function checkConfig(document: unknown): Findings {
 
 function checkRules(document: unknown, lookup: SecretLookup | undefined): Findings {
   const parsed = parseProxyConfig(document);
-  if (!parsed.ok) return { issues: parsed.issues, warnings: [] };
-  const warnings = [...parsed.warnings, ...findLikelyMistakes(parsed.value)];
-  const compiled = lookup === undefined ? undefined : compileProxyConfig(parsed.value, lookup, 1);
-  return { issues: compiled?.ok === false ? compiled.issues : [], warnings };
+  const known = parsed.ok ? parsed.value : parseValidEntries(document);
+  const compiled = lookup === undefined ? undefined : compileProxyConfig(known, lookup, 1);
+  const found = compiled?.ok === false ? compiled.issues : [];
+  if (!parsed.ok) return { issues: [...parsed.issues, ...found], warnings: [] };
+  return { issues: found, warnings: [...parsed.warnings, ...findLikelyMistakes(parsed.value)] };
 }
 
 function at(findings: readonly Finding[], loc: Issue['loc']): readonly Finding[] {

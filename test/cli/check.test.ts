@@ -139,6 +139,14 @@ describe('check', () => {
     expect(code).toBe(2);
     expect(stdout).toContain('rules[0].headers[1].value: The workspace secret ABSENT does not exist');
     expect(stdout).not.toContain('headers[0]');
+    // Of valid rules also where another one is invalid.
+    const invalid = { match_hosts: [], headers: [header('X-C', '{OTHER}')] };
+    const absent = { match_hosts: ['api.test'], headers: [header('X-B', '{ABSENT}')] };
+    const both = await scratch.write('both.json', { rules: [invalid, absent] });
+    const found = (await check('--secrets-dir', join(scratch.path, 'secrets'), both)).stdout;
+    expect(found).toContain('rules[0].match_hosts: ');
+    expect(found).toContain('rules[1].headers[0].value: The workspace secret ABSENT does not exist');
+    expect(found).toContain('both.json: not a valid proxy_config: 2 errors\n');
     expect(stdout + stderr).not.toMatch(new RegExp(`${CANARY}|\\b${CANARY.length}\\b`));
     expect(await check(rules)).toMatchObject({ code: 0 });
   });

@@ -1,9 +1,12 @@
 // Finds what is valid in a proxy_config and probably not meant. Only `check` shows these: each of them can be intended, so
 // neither a start nor the admin API warns of it.
+import { formatAddress } from '../../base/listen-address.ts';
 import { type Issue, toLocKey } from '../../base/schema.ts';
-import { classifyAddress, parseAddress } from '../../policy/authority/address.ts';
+import { parseCidr } from '../../policy/authority/address.ts';
+import { parseAuthority } from '../../policy/authority/authority.ts';
 import type { CallbackEntry, ProxyConfig, RuleEntry } from '../../policy/document/proxy-config-schema.ts';
 import { type HostPattern, parseHostPattern } from '../../policy/match/host-pattern.ts';
+import { type EgressRules, refuseAddress } from '../../proxy/upstream/address-guard.ts';
 
 export type Mistake = Pick<Issue, 'loc' | 'msg'>;
 
@@ -70,18 +73,33 @@ function hostsOf(config: ProxyConfig): readonly Host[] {
   );
 }
 
-/** Classes that no setting opens. */
-const NEVER: ReadonlySet<string> = new Set(['metadata', 'link_local', 'unspecified', 'multicast']);
-
 function unreachableHosts(hosts: readonly Host[]): Mistake[] {
   return hosts.flatMap(({ pattern, loc }) => {
-    const address = pattern.kind === 'name' ? undefined : parseAddress(pattern.host);
-    const found = address === undefined ? 'public' : classifyAddress(address);
-    if (!NEVER.has(found)) return [];
-    const msg = `The proxy never connects to ${pattern.host} (${found}), whatever is set: remove it`;
+    const cause = pattern.kind === 'name' ? undefined : refusedAlways(pattern);
+    if (cause === undefined) return [];
+    const msg = `The proxy never connects to ${pattern.host} (${cause}), whatever is set: remove it`;
     return { loc, msg };
   });
 }
+
+/** Why the address is refused where the operator allows all that a setting can allow. */
+function refusedAlways({ host, port = 443 }: HostPattern): string | undefined {
+  const authority = parseAuthority(formatAddress({ host, port }));
+  const own = parseCidr(host);
+  if (typeof authority === 'string' || own === undefined) return undefined;
+  const egress = { ...OPEN, allowCidrs: [own] };
+  return refuseAddress(host, { authority, isProvenRuleHost: true, denies: () => false }, egress)?.cause;
+}
+
+const OPEN: EgressRules = {
+  allowAllPrivate: true,
+  allowLoopback: true,
+  allowCidrs: [],
+  privateByRule: 'tls',
+  ports: new Set(),
+  injectCleartext: [],
+  isOwnListener: () => false,
+};
 
 function repeatedHosts(hosts: readonly Host[]): Mistake[] {
   const known = new Set<string>();

@@ -41,6 +41,13 @@ export function parseProxyConfig(input: unknown, options: ParseOptions = {}): Pa
   return { ok: true, value: filled.value, warnings: capIssues(conflicts.warnings) };
 }
 
+/** The entries of a document with issues that have none of their own, each at its index, to be checked further. */
+export function parseValidEntries(input: unknown): ProxyConfig {
+  if (findStructureIssues(input).length > 0) return EMPTY;
+  const parsed = parseWith(wholeSchema.document, input);
+  return parsed.ok ? parsed.value : validParts(input, parsed.issues, wholeSchema);
+}
+
 /** The JSON Schema of a proxy_config, for editors. It accepts every document that parseProxyConfig accepts, and more. */
 export function proxyConfigJsonSchema(): unknown {
   return toJsonSchema(wholeSchema.document);
@@ -69,6 +76,8 @@ function validParts(input: unknown, issues: readonly Issue[], schema: ProxyConfi
     access_control: lists.ok ? lists.value : undefined,
   };
 }
+
+const EMPTY: ProxyConfig = { rules: [], callbacks: [], no_proxy: [], access_control: undefined };
 
 // In place of an invalid entry, so that the others keep their index.
 const INVALID = { enabled: false, match_hosts: [], scrub: 'head' as const };

@@ -40,6 +40,16 @@ describe('a likely mistake', () => {
       'rules.0.match_hosts.1: The proxy never connects to 224.0.0.1 (multicast), whatever is set: remove it',
     ],
     [
+      'an address of a reserved range that no setting opens',
+      rule(['198.18.0.1', '192.0.0.1']),
+      'rules.0.match_hosts.1: The proxy never connects to 192.0.0.1 (reserved), whatever is set: remove it',
+    ],
+    [
+      'the address of a metadata service inside an IPv6 address',
+      rule(['[64:ff9b::a9fe:a9fe]:8443']),
+      'rules.0.match_hosts.0: The proxy never connects to 64:ff9b::a9fe:a9fe (metadata), whatever is set: remove it',
+    ],
+    [
       'a wildcard without its apex',
       rule(['*.example.test']),
       'rules.0.match_hosts.0: *.example.test does not match example.test itself: add example.test if it is meant too',
