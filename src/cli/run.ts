@@ -4,10 +4,12 @@ import { openSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { InputError } from '../base/input-error.ts';
 import { proxyTokenWarnings } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
 import { createSidecar } from '../sidecar/sidecar.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
+import { codeOf } from '../tls/pem-files.ts';
 import { createSignalRelay, runCommand } from './client/child-command.ts';
 import { withoutProxySettings } from './client/client-environment.ts';
 import { type Rules, prepareClients, readRules } from './client/client-setup.ts';
@@ -49,9 +51,7 @@ async function runBehindProxy(config: Config, start: Start): Promise<number> {
   const ca = createCertificateAuthority();
   const sink = createCommandLog(openLog(flags.log));
   const sidecar = await createSidecar(config, { ca, sink });
-  const directory = await mkdtemp(join(tmpdir(), 'sallyport-run-'));
-  // It holds certificates and settings of clients, and helpers of a client may be other users.
-  await chmod(directory, 0o755);
+  const directory = await createDirectory();
   let code: number;
   try {
     for (const warning of [...start.warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
@@ -104,8 +104,25 @@ function forOneCommand(config: Config, isLogged: boolean): Config {
   };
 }
 
+/** It holds certificates and settings of clients, and helpers of a client may be other users. */
+async function createDirectory(): Promise<string> {
+  try {
+    const directory = await mkdtemp(join(tmpdir(), 'sallyport-run-'));
+    await chmod(directory, 0o755);
+    return directory;
+  } catch (cause) {
+    const hint = 'set TMPDIR to a directory that you can write to';
+    throw new InputError(`no directory can be created in ${tmpdir()} (${codeOf(cause)}): ${hint}`, { cause });
+  }
+}
+
 /** `-` means standard error. */
 function openLog(file: string | undefined): number | undefined {
   if (file === undefined) return undefined;
-  return file === '-' ? 2 : openSync(file, 'a', 0o600);
+  try {
+    return file === '-' ? 2 : openSync(file, 'a', 0o600);
+  } catch (cause) {
+    const hint = 'name a file that you can write to, or - for standard error';
+    throw new InputError(`--log: ${file} cannot be opened (${codeOf(cause)}): ${hint}`, { cause });
+  }
 }

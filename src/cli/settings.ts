@@ -95,7 +95,7 @@ export async function prepareState(
       configured.filter((file) => file !== undefined),
     );
   } catch (error) {
-    const unwritable = unwritableError(directory, error);
+    const unwritable = unwritableError(directory, error, MOVE_THE_STATE);
     // With a CA of the operator's nothing may ever be stored there.
     if (unwritable && config.ca) return [];
     throw unwritable ?? error;
@@ -143,19 +143,24 @@ export function stateKeySource(config: Config, { operators }: HandedSecrets): St
   return { file: config.stateKeyFile ?? join(secretPart(stateDirectory(config)), 'state.key') };
 }
 
+const MOVE_THE_STATE = 'mount a writable volume there, or set SALLYPORT_STATE_DIR to a writable directory';
+
 /** Runs `work`, which may create files in `directory`; an error of the file system gets a message that says what to do. */
-export async function writingTo<T>(directory: string, work: () => Promise<T>): Promise<T> {
+export async function writingTo<T>(
+  directory: string,
+  work: () => Promise<T>,
+  hint: string = MOVE_THE_STATE,
+): Promise<T> {
   try {
     return await readInput(work);
   } catch (error) {
-    throw unwritableError(directory, error) ?? error;
+    throw unwritableError(directory, error, hint) ?? error;
   }
 }
 
-function unwritableError(directory: string, cause: unknown): InputError | undefined {
+function unwritableError(directory: string, cause: unknown, hint: string): InputError | undefined {
   const reason = UNWRITABLE[String(codeOf(cause instanceof InputError ? cause.cause : cause))];
   if (reason === undefined) return undefined;
-  const hint = 'mount a writable volume there, or set SALLYPORT_STATE_DIR to a writable directory';
   return new InputError(`cannot write to ${directory} (${reason}): ${hint}`, { cause });
 }
 

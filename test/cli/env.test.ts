@@ -1,5 +1,5 @@
 // `sallyport env` as a shell meets it.
-import { mkdir, readFile, readdir, stat, symlink } from 'node:fs/promises';
+import { mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentPreload } from '../../src/cli/client/node-preload.ts';
@@ -217,6 +217,21 @@ describe('env', () => {
       'a proxy that does not run',
       async (state) => ['--proxy', 'http://127.0.0.1:1', '--write', state.path],
       /127\.0\.0\.1:1\/ca\.pem cannot be reached/,
+    ],
+    [
+      'a directory that cannot be written to',
+      async (state) => ['--write', join(await state.write('file', ''), 'below')],
+      /cannot write to \S+file\/below \(a part of the path is not a directory\): set --write/,
+    ],
+    [
+      'a file of other content in the directory',
+      async (state) => {
+        const { stdout } = await printEnv(['--state-dir', state.path, '--write', state.path]);
+        const [, file = ''] = /SSL_CERT_FILE='([^']+)'/.exec(stdout) ?? [];
+        await writeFile(file, 'other');
+        return ['--write', state.path];
+      },
+      /has other content than Sallyport wrote/,
     ],
     ['a command', async () => ['--', 'curl'], /curl/],
   ];

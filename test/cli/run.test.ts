@@ -329,6 +329,11 @@ describe('invalid input', () => {
       async () => ['--config', await scratch.write('bad-config.json', { listne: 1 }), '--', 'touch'],
       /bad-config\.json: .*listne/,
     ],
+    [
+      'a log that cannot be opened',
+      async () => ['--log', join(scratch.path, 'none', 'log'), '--', 'touch'],
+      /^sallyport: --log: \S+none\/log cannot be opened \(ENOENT\): name a file/,
+    ],
   ];
   it.each(rows)('%s: code 2, and the command is not run', async (_, args, says) => {
     const marker = join(scratch.path, 'was-run');
@@ -337,5 +342,16 @@ describe('invalid input', () => {
     const { code, stdout, stderr } = await runToEnd(process.execPath, [program, 'run', ...all]);
     expect([code, stdout, existsSync(marker)]).toEqual([2, '', false]);
     expect(stderr).toMatch(says);
+  });
+
+  it('a directory for temporary files that does not exist: code 2, and it is named with its variable', async () => {
+    const TMPDIR = join(scratch.path, 'none');
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'run', '--', 'true'], {
+      env: { TMPDIR },
+    });
+    expect([code, stderr]).toEqual([
+      2,
+      `sallyport: no directory can be created in ${TMPDIR} (ENOENT): set TMPDIR to a directory that you can write to\n`,
+    ]);
   });
 });

@@ -8,9 +8,9 @@ import type { Config } from '../../sidecar/config.ts';
 import { type ClientEnvironment, toClientEnvironment } from './client-environment.ts';
 import { readDocument } from '../document.ts';
 import { formatIssues } from '../issue-lines.ts';
-import { publishedFiles } from '../settings.ts';
+import { publishedFiles, writingTo } from '../settings.ts';
 import { noProgramFiles, writeProgramFiles } from './program-files.ts';
-import { programsWithout } from './programs.ts';
+import { type Program, programsWithout } from './programs.ts';
 import { publishedTrustFiles, writeTrustFiles } from './trust-files.ts';
 
 /** `document`: the content of the file; `authored`: the same, parsed. */
@@ -59,11 +59,13 @@ export async function prepareClients(
     token: await readInput(() => readProxyToken(config)),
   };
   const wanted = programsWithout(without);
-  const written = directory === undefined ? undefined : await writeTrustFiles(directory, { caPem, caller });
-  const trust = written ?? (await publishedTrustFiles(publishedFiles(config), { caPem, caller }));
-  const program = written
-    ? await writeProgramFiles({ ...written, wanted, caller })
-    : { files: noProgramFiles, warnings: [] };
+  const { trust, program } =
+    directory === undefined
+      ? {
+          trust: await publishedTrustFiles(publishedFiles(config), { caPem, caller }),
+          program: { files: noProgramFiles, warnings: [] },
+        }
+      : await writingTo(directory, () => writeFiles(directory, { caPem, wanted, caller }), USE_ANOTHER);
   const { variables, warnings } = toClientEnvironment({
     proxy: { host, port, user, token },
     trust,
@@ -75,4 +77,22 @@ export async function prepareClients(
   for (const warning of [...trust.warnings, ...program.warnings, ...warnings])
     process.stderr.write(`sallyport: ${warning}\n`);
   return variables;
+}
+
+const USE_ANOTHER = 'set --write, or for `sallyport run` TMPDIR, to a directory that you can write to';
+
+async function writeFiles(
+  directory: string,
+  {
+    caPem,
+    wanted,
+    caller,
+  }: {
+    readonly caPem: string;
+    readonly wanted: ReadonlySet<Program>;
+    readonly caller: NodeJS.ProcessEnv;
+  },
+) {
+  const trust = await writeTrustFiles(directory, { caPem, caller });
+  return { trust, program: await writeProgramFiles({ ...trust, wanted, caller }) };
 }
