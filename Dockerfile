@@ -46,7 +46,7 @@ EXPOSE 3128
 USER 10001:10001
 
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \
-  CMD ["node", "-e", "const [, port] = /:(\\d+)$/.exec(process.env.SALLYPORT_LISTEN); require('node:http').get({ host: '127.0.0.1', port, path: '/healthz' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+  CMD ["node", "-e", "const [, named = '127.0.0.1', port] = /^(?:(.*):)?(\\d+)$/.exec(process.env.SALLYPORT_LISTEN || '3128'); const host = { '': '127.0.0.1', '0.0.0.0': '127.0.0.1', '[::]': '::1' }[named] ?? named.replace(/[[\\]]/g, ''); require('node:http').get({ host, port, path: '/healthz' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 
 ENTRYPOINT ["node", "--disable-sigusr1", "--report-exclude-env", "--disable-proto=delete", "/opt/sallyport/bin/sallyport.js"]
 CMD ["proxy"]

@@ -1,9 +1,12 @@
 // The Dockerfile, read as data: whatever it copies is there and sent, what it runs is what the build makes, and its
 // user has no rights. An engine is not needed.
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { launcher, projectRoot } from '../support/spawned-process.ts';
+import { launcher, projectRoot, runToEnd } from '../support/spawned-process.ts';
 
 type Instruction = { readonly name: string; readonly value: string; readonly stage: number };
 
@@ -104,11 +107,26 @@ describe('the image', () => {
     expect(clients.filter((cidr) => !/^(127|10|172\.16|192\.168|::1|fc00)/.test(cidr))).toEqual([]);
   });
 
-  it('asks its own health', () => {
-    const [check = ''] = values('HEALTHCHECK');
-    const [, command = '[]'] = /CMD (\[.*\])$/.exec(check) ?? [];
-    const [node, flag, script]: readonly string[] = JSON.parse(command);
-    expect([node, flag]).toEqual(['node', '-e']);
-    expect(script).toContain("path: '/healthz'");
-  });
+  it.each(['0.0.0.0:', ':', '', '127.0.0.1:', 'localhost:', '[::]:'])(
+    'asks its own health where it listens on %sPORT',
+    async (host) => {
+      const [check = ''] = values('HEALTHCHECK');
+      const [, command = '[]'] = /CMD (\[.*\])$/.exec(check) ?? [];
+      const [node, ...args]: readonly string[] = JSON.parse(command);
+      expect(node).toBe('node');
+      const asked: (string | undefined)[] = [];
+      const server = createServer((request, response) => {
+        asked.push(request.url);
+        response.writeHead(asked.length === 1 ? 200 : 503).end();
+      });
+      await once(server.listen(0, host === '[::]:' ? '::1' : '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const env = { SALLYPORT_LISTEN: `${host}${port}` };
+      const ends = [await runToEnd(process.execPath, args, { env })];
+      ends.push(await runToEnd(process.execPath, args, { env }));
+      server.close();
+      expect(ends.map(({ code }) => code)).toEqual([0, 1]);
+      expect(asked).toEqual(['/healthz', '/healthz']);
+    },
+  );
 });
