@@ -1,6 +1,7 @@
 // Reads and replaces a sandbox's proxy_config, with the preconditions of RFC 9110 §13.1. The target validates the document;
 // here it is only unwrapped.
 import { jsonResponse } from '../base/http/http-response.ts';
+import { isObject } from '../base/json-document.ts';
 import { type Issue, type Loc, type Parsed, prefixed, toLocKey } from '../base/schema.ts';
 import { adminError, type AdminResponse, invalid, problemResponse } from './admin-errors.ts';
 import type { AdminRequest } from './route.ts';
@@ -103,7 +104,3 @@ function unwrap(body: unknown): Parsed<Unwrapped> {
 
 const REVISION_ALONE =
   'Revision numbers repeat after a restart: send the etag that GET returned beside it, or neither of the two';
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

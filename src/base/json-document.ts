@@ -27,6 +27,11 @@ export function parseJsonDocument(text: string): JsonReading {
   return error === undefined ? { ok: true, value } : { ok: false, error };
 }
 
+/** Neither null nor an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The parser's own message quotes the text around the error, so only the position is taken from it. */
 export function positionOfSyntaxError(error: unknown): number | undefined {
   const position = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined;

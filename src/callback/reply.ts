@@ -1,6 +1,6 @@
 // Parses a callback's response body to the headers to inject: all of them, or none and the reason. Pure.
 // No reason quotes the response, which contains a credential, perhaps in the wrong place.
-import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
+import { isObject, type JsonError, parseJsonDocument } from '../base/json-document.ts';
 import { Secret } from '../base/secret.ts';
 import { foldHeaderName, headerNameError, headerValueError } from '../policy/document/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';
@@ -65,8 +65,4 @@ function readHeaders(reply: unknown): readonly InjectedHeader[] | string {
     );
   }
   return Object.freeze(headers);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { InputError } from '../base/input-error.ts';
 import { certificateBlocks } from '../tls/pem.ts';
 import { codeOf } from '../tls/pem-files.ts';
+import { joinCertificates } from '../tls/public-certificates.ts';
 import { systemRoots } from '../tls/system-roots.ts';
 import { parseCommandLine, usageLine } from './command/declaration.ts';
 import { caCommand } from './command/inspection-commands.ts';
@@ -58,7 +59,7 @@ type Shown = { readonly text: string; readonly json: Readonly<Record<string, unk
 const PRINTERS: Readonly<Record<string, (authority: ReadAuthority) => Shown>> = {
   show: ({ pem }) => ({ text: pem, json: { pem } }),
   bundle: ({ pem }) => {
-    const bundle = [pem, ...systemRoots()].map((block) => `${block.trim()}\n`).join('');
+    const bundle = joinCertificates([pem, ...systemRoots()]);
     return { text: bundle, json: { bundle } };
   },
   fingerprint: ({ certificate }) => ({ text: `${certificate.fingerprint256}\n`, json: {} }),

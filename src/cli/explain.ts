@@ -1,5 +1,6 @@
 // `sallyport explain URL`: what the rules of a file, or of a running proxy, decide about one request.
 import { InputError } from '../base/input-error.ts';
+import { isObject } from '../base/json-document.ts';
 import { Secret } from '../base/secret.ts';
 import { compileProxyConfig } from '../policy/compile.ts';
 import { parseProxyConfig } from '../policy/document/proxy-config.ts';
@@ -18,7 +19,7 @@ import {
   explain,
   parseAskedUrl,
 } from './rules/explanation.ts';
-import { isObject, recognize } from './rules/proxy-config-file.ts';
+import { recognize } from './rules/proxy-config-file.ts';
 import { readConfig } from './settings.ts';
 
 /** Exit code 0 if the request would be forwarded, 1 if it would be refused or the proxy cannot be asked, 2 for invalid input. */
@@ -61,7 +62,6 @@ function settingsOf(config: Config): ProxySettings {
   return { egress: egressRules(config, new OwnListeners()), reservedHost, masksBodies: scrub === 'body' };
 }
 
-/** `document` undefined: there are no rules. */
 type Asked = { readonly from: string; readonly document: unknown };
 
 async function readRules(config: Config, sandbox: string): Promise<Asked> {
@@ -79,7 +79,7 @@ async function readRules(config: Config, sandbox: string): Promise<Asked> {
 
 /** Undefined: the document is invalid, and its issues are on standard error. */
 function compile({ from, document }: Asked, { allowWildcards, reservedHost }: Config): Policy | undefined {
-  const parsed = parseProxyConfig(document ?? {}, { allowWildcards, reservedHost });
+  const parsed = parseProxyConfig(document, { allowWildcards, reservedHost });
   // Which secrets exist does not change a decision, and their values are not needed.
   const compiled = parsed.ok ? compileProxyConfig(parsed.value, () => PLACEHOLDER, 1) : parsed;
   if (compiled.ok) return compiled.value;

@@ -1,5 +1,6 @@
 // `sallyport status`: whether a proxy runs, what it serves, and until when its CA is valid.
 import { InputError } from '../base/input-error.ts';
+import { isObject } from '../base/json-document.ts';
 import { formatAddress } from '../base/listen-address.ts';
 import type { Config } from '../sidecar/config.ts';
 import { AdminUnreachable, askAdmin } from './admin-client.ts';
@@ -7,7 +8,6 @@ import { aboutCertificate, readAuthority } from './ca.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { statusCommand } from './command/inspection-commands.ts';
 import { escapeControls } from './issue-lines.ts';
-import { isObject } from './rules/proxy-config-file.ts';
 import { caFiles, readConfig } from './settings.ts';
 
 type Status = {

@@ -3,6 +3,7 @@
 import type { Address } from '../../policy/authority/address.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
 import type { Cover, Decision, Policy } from '../../policy/policy.ts';
+import { neverForwarded } from '../../proxy/gate/request-plan.ts';
 import { type RefusalCode, refuse } from '../../proxy/refusal.ts';
 import {
   type EgressRules,
@@ -63,7 +64,7 @@ export function explain(request: AskedRequest, policy: Policy, settings: ProxySe
   // What a tunnel for https carries is not read.
   if (cover.kind === 'tunnel' && scheme === 'https')
     return { outcome: 'tunnelled', reason: TUNNELLED[cover.reason], conditions };
-  if (NEVER_FORWARDED.has(method.toUpperCase()))
+  if (neverForwarded.has(method.toUpperCase()))
     return refused(
       'method_refused',
       `${method.toUpperCase()} is not forwarded where the proxy reads the request`,
@@ -89,8 +90,6 @@ const TUNNELLED = {
   no_proxy: 'an entry of no_proxy matches the host, so nothing is intercepted and no header is injected',
   no_match: 'no rule and no callback matches the host, so nothing is intercepted and no header is injected',
 } as const;
-
-const NEVER_FORWARDED: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
 
 function explainDecision(
   decision: Exclude<Decision, { kind: 'refuse' }>,

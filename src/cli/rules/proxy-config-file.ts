@@ -1,4 +1,5 @@
 // Finds out what a document is, a config or a proxy_config, and takes a proxy_config out of what the admin API returns.
+import { isObject } from '../../base/json-document.ts';
 import type { Loc } from '../../base/schema.ts';
 
 export type Recognized = {
@@ -24,7 +25,7 @@ export function recognize(document: unknown): Recognized {
  * The document with a text in place of each opaque value that the API omits, because the proxy has it: without one the
  * document would be incomplete.
  */
-export function withStoredValues(document: Readonly<Record<string, unknown>>): unknown {
+function withStoredValues(document: Readonly<Record<string, unknown>>): unknown {
   const lists = Object.entries(document).map(([key, list]) => [
     key,
     Array.isArray(list) ? list.map(withStoredHeaders) : list,
@@ -48,8 +49,4 @@ function withStoredValue(header: unknown): unknown {
     header['is_set'] === true &&
     !Object.hasOwn(header, 'value');
   return isStored ? { ...header, value: 'stored-in-the-proxy' } : header;
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

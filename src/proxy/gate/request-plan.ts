@@ -104,7 +104,7 @@ const codes = {
  * TRACE would have the upstream echo the injected fields in a body (RFC 9110 §9.3.8). CONNECT inside a tunnel asks for a
  * second proxy, for which no policy has decided. Compared in upper case, because some servers ignore the case of methods.
  */
-const neverForwarded: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
+export const neverForwarded: ReadonlySet<string> = new Set(['TRACE', 'TRACK', 'CONNECT']);
 
 function countsHops({ bytes, fields }: RequestHead): boolean {
   for (let i = 0; i < fields.count; i += 1)
