@@ -11,7 +11,7 @@ import { parseAuthority } from '../../src/policy/authority/authority.ts';
 import { compileProxyConfig } from '../../src/policy/compile.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { decideRequest } from '../../src/proxy/gate/inject.ts';
-import type { EgressRules } from '../../src/proxy/upstream/address-guard.ts';
+import { closedEgress } from '../support/closed-egress.ts';
 import { type Exchange, response } from '../support/recording-origin.ts';
 import type { WireClient } from '../support/wire-client.ts';
 import { type Scene, createScene, head } from './credential-scene.ts';
@@ -21,21 +21,12 @@ const MIB = 1_048_576;
 const HELD_BYTES = 24 * MIB;
 const FLOOD_BYTES = 96 * MIB;
 
-const egress: EgressRules = {
-  allowAllPrivate: false,
-  allowLoopback: false,
-  allowCidrs: [],
-  privateByRule: 'tls',
-  ports: new Set([443]),
-  injectCleartext: [],
-  isOwnListener: () => false,
-};
 const callbacks: CallbackResolver = {
   resolve: () => ({ ok: false, reason: 'there is none' }),
   forget: () => undefined,
   close: async () => undefined,
 };
-const gate = { egress, callbacks, scheme: 'https' as const };
+const gate = { egress: closedEgress, callbacks, scheme: 'https' as const };
 
 function sceneWith(
   config: object,

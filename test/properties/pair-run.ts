@@ -24,6 +24,7 @@ import {
   prefixed,
 } from './request-model.ts';
 import { type ModelConfig, type ModelHeader, namesHost } from './rule-model.ts';
+import { closedEgress } from '../support/closed-egress.ts';
 
 export type PairFigures = {
   readonly seed: number;
@@ -132,13 +133,9 @@ function responseOf(name: string): readonly ModelHeader[] {
 
 function realWorld(pairing: Pairing, policy: Policy, world: ModelWorld): (request: ModelRequest) => Outcome {
   const egress: EgressRules = {
-    allowAllPrivate: false,
+    ...closedEgress,
     allowLoopback: pairing.allowLoopback,
-    allowCidrs: [],
-    privateByRule: 'tls',
-    ports: new Set([80, 443]),
     injectCleartext: pairing.clearListed.flatMap((text) => parseCleartextDestination(text) ?? []),
-    isOwnListener: () => false,
   };
   const responses = new Map(pairing.config.callbacks.map(({ name }) => [name, headersOf(world, name)]));
   const callbacks: Pick<CallbackResolver, 'resolve'> = {

@@ -3,7 +3,7 @@ import { explain, parseAskedUrl } from '../../../src/cli/rules/explanation.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { compileProxyConfig } from '../../../src/policy/compile.ts';
 import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
-import type { EgressRules } from '../../../src/proxy/upstream/address-guard.ts';
+import { closedEgress } from '../../support/closed-egress.ts';
 
 const headers = [{ name: 'Authorization', type: 'workspace_secret', value: 'Bearer {KEY}' }];
 const document = {
@@ -16,23 +16,17 @@ const document = {
   access_control: { deny_list: ['denied.test'] },
 };
 
-const egress: EgressRules = {
-  allowAllPrivate: false,
-  allowLoopback: false,
-  allowCidrs: [],
-  privateByRule: 'tls',
-  ports: new Set([80, 443]),
-  injectCleartext: [],
-  isOwnListener: () => false,
-};
-
 function explained(url: string, method = 'GET') {
   const parsed = parseProxyConfig(document);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
   const compiled = compileProxyConfig(parsed.value, () => new Secret('hush-hush-hush'), 1);
   const request = parseAskedUrl(url, method);
   if (!compiled.ok || typeof request === 'string') throw new Error(JSON.stringify([compiled, request]));
-  return explain(request, compiled.value, { egress, reservedHost: 'sallyport.internal', masksBodies: false });
+  return explain(request, compiled.value, {
+    egress: closedEgress,
+    reservedHost: 'sallyport.internal',
+    masksBodies: false,
+  });
 }
 
 describe('an explanation', () => {

@@ -15,17 +15,10 @@ import {
   markReplaced,
 } from '../../../src/proxy/gate/inject.ts';
 import { authorityOf, requestHead } from '../request-head.ts';
+import { closedEgress } from '../../support/closed-egress.ts';
 
 const TOKEN = 'Bearer canary-of-the-gate';
-const EGRESS: EgressRules = {
-  allowAllPrivate: false,
-  allowLoopback: true,
-  allowCidrs: [],
-  privateByRule: 'tls',
-  ports: new Set([443]),
-  injectCleartext: [],
-  isOwnListener: () => false,
-};
+const EGRESS: EgressRules = { ...closedEgress, allowLoopback: true };
 const rule = {
   name: 'ours',
   match_hosts: ['api.test', 'localhost'],

@@ -11,16 +11,8 @@ import {
   refuseAddress,
 } from '../../../src/proxy/upstream/address-guard.ts';
 import { authorityOf } from '../request-head.ts';
+import { closedEgress as closed } from '../../support/closed-egress.ts';
 
-const closed: EgressRules = {
-  allowAllPrivate: false,
-  allowLoopback: false,
-  allowCidrs: [],
-  privateByRule: 'tls',
-  ports: new Set([80, 443]),
-  injectCleartext: [],
-  isOwnListener: () => false,
-};
 const cidrs = (...texts: string[]) => texts.flatMap((text) => parseCidr(text) ?? []);
 const onLoopback: EgressRules = { ...closed, allowLoopback: true };
 const allPrivate: EgressRules = { ...closed, allowLoopback: true, allowAllPrivate: true };

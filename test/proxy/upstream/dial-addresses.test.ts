@@ -13,6 +13,7 @@ import { isRefusal } from '../../../src/proxy/refusal.ts';
 import type { ResolvedAddress } from '../../../src/proxy/upstream/resolver.ts';
 import type { TrustSet } from '../../../src/tls/trust.ts';
 import { authorityOf } from '../request-head.ts';
+import { closedEgress } from '../../support/closed-egress.ts';
 
 type Made = {
   readonly by: 'tcp' | 'tls';
@@ -37,12 +38,7 @@ function record(by: 'tcp' | 'tls') {
 }
 
 const sidecar: EgressRules = {
-  allowAllPrivate: false,
-  allowLoopback: false,
-  allowCidrs: [],
-  privateByRule: 'tls',
-  ports: new Set([80, 443]),
-  injectCleartext: [],
+  ...closedEgress,
   isOwnListener: (address, port) => address.text === '198.18.0.1' && port === 443,
 };
 

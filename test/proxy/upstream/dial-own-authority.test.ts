@@ -7,6 +7,7 @@ import { createDialler } from '../../../src/proxy/upstream/dial.ts';
 import { createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import { type TrustSet, createTrustSet } from '../../../src/tls/trust.ts';
+import { closedEgress } from '../../support/closed-egress.ts';
 import { createSubordinate } from '../../support/subordinate-authority.ts';
 import { listenTls } from '../../tls/handshake.ts';
 import { authorityOf } from '../request-head.ts';
@@ -15,15 +16,7 @@ import { authorityOf } from '../request-head.ts';
 async function dialled(port: number, trust: TrustSet, sessions: BoundedCache<Buffer>): Promise<string> {
   const by = createDialler({
     resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }], forget: () => {} },
-    egress: {
-      allowAllPrivate: false,
-      allowLoopback: true,
-      allowCidrs: [],
-      privateByRule: 'tls',
-      ports: new Set([443]),
-      injectCleartext: [],
-      isOwnListener: () => false,
-    },
+    egress: { ...closedEgress, allowLoopback: true },
     trust,
     sessions,
     connectMs: 5_000,

@@ -10,6 +10,7 @@ import { type ConnectionQuota, createConnectionQuota } from '../../../src/proxy/
 import { isRefusal } from '../../../src/proxy/refusal.ts';
 import { createCertificateAuthority } from '../../../src/tls/certificate-authority.ts';
 import { type TrustSet, createTrustSet } from '../../../src/tls/trust.ts';
+import { closedEgress } from '../../support/closed-egress.ts';
 import { createTestSidecar } from '../../support/test-sidecar.ts';
 import { WireClient } from '../../support/wire-client.ts';
 import { apiRule, errorOf, head, origins, secret } from '../data-path.ts';
@@ -87,15 +88,7 @@ function dialler(
 ): Dialler {
   return createDialler({
     resolver: { resolve: async () => [{ address: '127.0.0.1', family: 4 }], forget: () => {} },
-    egress: {
-      allowAllPrivate: false,
-      allowLoopback: true,
-      allowCidrs: [],
-      privateByRule: 'tls',
-      ports: new Set([443]),
-      injectCleartext: [],
-      isOwnListener: () => false,
-    },
+    egress: { ...closedEgress, allowLoopback: true },
     trust: options.trust ?? trust,
     sessions: options.sessions ?? new BoundedCache({ max: 10 }),
     connectMs: options.connectMs ?? 5_000,
@@ -221,15 +214,7 @@ describe('a host that proves its name', () => {
     };
     const by = createDialler({
       resolver: names,
-      egress: {
-        allowAllPrivate: false,
-        allowLoopback: true,
-        allowCidrs: [],
-        privateByRule: 'tls',
-        ports: new Set(),
-        injectCleartext: [],
-        isOwnListener: () => false,
-      },
+      egress: { ...closedEgress, allowLoopback: true },
       trust,
       sessions: new BoundedCache({ max: 1 }),
       connectMs: 5_000,
