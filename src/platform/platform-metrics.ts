@@ -9,15 +9,16 @@ import { sql } from './store/sql.ts';
 
 export async function openMetrics(
   listen: ListenAddress,
-  source: { readonly store: Store; readonly running: () => number; readonly log: Log },
+  source: Pick<Readings, 'running' | 'streams'> & { readonly store: Store; readonly log: Log },
 ): Promise<{ readonly metrics: Metrics; readonly server: MetricsServer }> {
   const metrics = createMetrics(createReadings(source));
   return { metrics, server: await openMetricsServer(metrics, listen, source.log) };
 }
 
-function createReadings({ store, running, log }: Parameters<typeof openMetrics>[1]): Readings {
+function createReadings({ store, running, streams, log }: Parameters<typeof openMetrics>[1]): Readings {
   return {
     running,
+    streams,
     onError: (error) => log.warn(describeBug(error), 'a metric could not be read'),
     pool: () => store.connections(),
     async auditEvents() {

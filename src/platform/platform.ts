@@ -69,7 +69,7 @@ export async function openPlatform(
   let metricsUrl: string | undefined;
   if (config.metricsListen !== undefined) {
     const { openMetrics } = await import('./platform-metrics.ts');
-    const source = { store, running: () => server.running, log };
+    const source = { store, running: () => server.running, streams: () => server.streams, log };
     const exposed = await openMetrics(config.metricsListen, source);
     opened.adopt(exposed.server, (one) => one.close());
     metrics = exposed.metrics;

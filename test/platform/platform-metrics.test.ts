@@ -12,12 +12,13 @@ it('the metrics of a platform contain the gauges of its database, or log why the
   await database.store.write((trx) => appendEvent(trx, entryOf(randomUUID())));
   const logged: string[] = [];
   const log = createLog('info', { write: (line) => void logged.push(line) });
-  const source = { store: database.store, running: () => 3, log };
+  const source = { store: database.store, running: () => 3, streams: () => 1, log };
   const { server } = await openMetrics({ host: '127.0.0.1', port: 0 }, source);
   const read = async (): Promise<string> => (await fetch(`${server.url}/metrics`)).text();
   try {
     const metrics = await read();
     expect(metrics).toContain('sallyport_platform_requests_running 3\n');
+    expect(metrics).toContain('sallyport_platform_streams_open 1\n');
     expect(metrics).toContain('sallyport_platform_audit_events 1\n');
     expect(metrics).toMatch(/sallyport_platform_pool_connections\{state="idle"\} \d+\n/);
     await sql`drop schema pgboss cascade; drop table audit_heads cascade`.execute(database.owner.db);

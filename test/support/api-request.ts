@@ -30,9 +30,17 @@ export function createApiRequest(path: string, options: ApiRequestOptions = {}):
     requestId: randomUUID(),
     left: options.left ?? new AbortController().signal,
     draining: options.draining ?? new AbortController().signal,
+    connection: { authenticated: () => undefined, openStream: () => true },
     client: { host: peer, port: 40_000 },
     note,
   };
+}
+
+/** Also of a streamed response, which must end. */
+export async function readText(response: HttpResponse): Promise<string> {
+  const { body } = response;
+  if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) return textOf(response);
+  return Buffer.concat(await Array.fromAsync(body)).toString();
 }
 
 export function textOf({ body = '' }: HttpResponse): string {

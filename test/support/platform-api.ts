@@ -10,7 +10,7 @@ import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
 import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identity/permission.ts';
 import { createResourceRoutes } from '../../src/platform/routes.ts';
-import { createApiRequest, textOf } from './api-request.ts';
+import { createApiRequest, readText } from './api-request.ts';
 import type { ServerKind } from './postgres-setup.ts';
 import { createTestDatabase, type TestDatabase } from './platform-database.ts';
 
@@ -110,7 +110,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     async ask(method, path, asked = {}) {
       const response = await api(toRequest(method, path, asked));
       const headers = new Headers(response.fields);
-      const text = textOf(response);
+      const text = await readText(response);
       return { status: response.status, headers, text, body: toBody(headers, text) };
     },
     async [Symbol.asyncDispose]() {

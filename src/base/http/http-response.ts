@@ -76,6 +76,8 @@ export async function sendResponse(
     ...(options.isLast || response.isLast || !incoming.complete ? { Connection: 'close' } : {}),
   });
   const last = isStream ? undefined : body;
+  // A client learns that its stream is open, also while there is nothing to send.
+  if (isStream) outgoing.flushHeaders();
   if (isStream && incoming.method !== 'HEAD') await sendStream(incoming, outgoing, body, options.idleMs);
   if (outgoing.destroyed) return;
   const limit = limitIdle(incoming, options.idleMs);

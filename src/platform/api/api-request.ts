@@ -5,9 +5,21 @@ import type { RouteMatch } from '../../base/http/route-table.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Route } from './route.ts';
 
+/** Aborts when the caller has left, or when the process begins to shut down. */
+export function signalOf({ left, draining }: Pick<ApiRequest, 'left' | 'draining'>): AbortSignal {
+  return AbortSignal.any([left, draining]);
+}
+
 export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' | 'draining'> & {
   /** Of the client, as far as the proxies in front are trusted. */
   readonly client: ClientAddress;
+  /** Its connection, which the server counts. */
+  readonly connection: {
+    /** The caller is known: their address is no longer limited. */
+    authenticated(): void;
+    /** The response may be a stream; false above the limit of streams. */
+    openStream(): boolean;
+  };
   /** Called with what becomes known while the request is handled, for the log and the metrics. */
   note(facts: RequestFacts): void;
 };

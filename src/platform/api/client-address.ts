@@ -46,6 +46,12 @@ export function clientAddress(
   return { host: client, port: client === peer ? remotePort : undefined };
 }
 
+/** Whether a connection comes from a trusted proxy. */
+export function isTrustedPeer(remoteAddress: string, trusted: TrustedProxies): boolean {
+  const address = plain(remoteAddress);
+  return address !== undefined && isTrusted(address, trusted);
+}
+
 function isTrusted(address: string, trusted: TrustedProxies): boolean {
   return trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
 }

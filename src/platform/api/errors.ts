@@ -65,3 +65,12 @@ export function toErrorResponse(error: unknown): HttpResponse | undefined {
     ...(error.retryMs === undefined ? {} : retryAfter(error.retryMs)),
   });
 }
+
+/** An error in a stream of events, whose status was sent before. */
+export type StreamError = { readonly error: string; readonly message: string };
+
+/** What a handler or a producer threw, for a stream; a bug without its text. */
+export function toStreamError(error: unknown): StreamError {
+  if (error instanceof DomainError) return { error: error.kind, message: error.message };
+  return { error: 'internal_error', message: ERRORS.internal_error[1] };
+}

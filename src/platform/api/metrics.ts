@@ -7,6 +7,7 @@ import type { FinishedRequest } from './server.ts';
 /** What is looked up at each reading. */
 export type Readings = {
   running(): number;
+  streams(): number;
   pool(): { readonly size: number; readonly idle: number; readonly waiting: number };
   /** Events of all chains, in the whole database. */
   auditEvents(): Promise<number>;
@@ -71,6 +72,9 @@ function addGauges(registers: Registry[], readings: Readings): void {
   };
   gauge('requests_running', 'Requests whose response is not written yet', [], (one) =>
     one.set(readings.running()),
+  );
+  gauge('streams_open', 'Requests whose response is a stream or may become one', [], (one) =>
+    one.set(readings.streams()),
   );
   gauge('pool_connections', 'Connections to the database', ['state'], (one) => {
     const { size, idle, waiting } = readings.pool();

@@ -5,7 +5,7 @@ import type { Authenticator } from '../identity/authentication.ts';
 import type { Database, Store } from '../store/database.ts';
 import type { Entry, Grant } from './access.ts';
 import type { Outcome } from './responses.ts';
-import type { ApiRequest, RequestContext } from './api-request.ts';
+import { type ApiRequest, type RequestContext, signalOf } from './api-request.ts';
 import { appendSuccess } from './audit-events.ts';
 import type { Call, Route } from './route.ts';
 import type { Write } from './write-turns.ts';
@@ -88,10 +88,6 @@ export function toEntry(
   }: Pick<Entry, 'db' | 'authenticator'> & Partial<Pick<Entry, 'onCaller'>>,
 ): Entry {
   return { head, peer: client.host ?? '', db, authenticator, onCaller };
-}
-
-function signalOf({ left, draining }: ApiRequest): AbortSignal {
-  return AbortSignal.any([left, draining]);
 }
 
 /** Whether a wait ended because the signal asked for it: some functions reject with its reason, others with an AbortError. */

@@ -1,5 +1,6 @@
 // One request from its head to its response, in the order of trust: whether there is such a route, who calls, whether the
 // caller has the permission, what is asked; then the phases of the route. Independent of sockets.
+import { DomainError } from '../../base/domain-error.ts';
 import { type HttpResponse, jsonResponse } from '../../base/http/http-response.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
@@ -7,13 +8,14 @@ import type { Authenticator } from '../identity/authentication.ts';
 import { noWorkspace } from '../identity/authorization.ts';
 import { type Store, isOrphan } from '../store/database.ts';
 import type { Grant } from './access.ts';
-import { type Outcome, chooseResponse, isTextResponse } from './responses.ts';
+import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
 import { recordFailure } from './audit-events.ts';
-import { platformError, toErrorResponse } from './errors.ts';
+import { platformError, type StreamError, toErrorResponse, toStreamError } from './errors.ts';
 import { type PhaseScope, runPhases, toEntry } from './phases.ts';
 import { readParts } from './request-parts.ts';
-import type { Route } from './route.ts';
+import type { Call, Route } from './route.ts';
+import { streamBody } from './stream/streamed-body.ts';
 import { createWriteTurns, defaultTurns } from './write-turns.ts';
 
 export type ApiScope = {
@@ -50,9 +52,11 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   try {
     const granted = await enter(scope, route, request, (partly) => (known = partly));
     known = granted;
+    admitStream(route, request);
     const parts = await readParts(route, { ...request, url }, match.params, scope.maxBodyBytes);
     const onEvent = (id: string): void => void (pending = id);
-    return toResponse(route, await runPhases(scope, context, { route, granted, parts, onEvent }));
+    const outcome = await runPhases(scope, context, { route, granted, parts, onEvent });
+    return toResponse(scope, request, { route, outcome, call: { ...granted, ...parts } });
   } catch (thrown) {
     // The workspace was deleted since access to it was granted.
     const error = isOrphan(thrown) ? noWorkspace() : thrown;
@@ -64,30 +68,60 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   }
 }
 
-function enter(
+async function enter(
   { store, authenticator }: Scope,
   { access }: Route,
   request: ApiRequest,
   onKnown: (partly: Grant) => void,
-) {
+): Promise<Grant> {
   const onCaller = (partly: Grant): void => {
     request.note({ keyId: partly.caller?.keyId });
     onKnown(partly);
   };
-  return access.enter(toEntry(request, { db: store.db, authenticator, onCaller }));
+  const granted = await access.enter(toEntry(request, { db: store.db, authenticator, onCaller }));
+  if (access.schemes.length > 0) request.connection.authenticated();
+  return granted;
 }
 
-function toResponse({ responses }: Route, outcome: Outcome): HttpResponse {
-  const { status, response } = chooseResponse(responses, outcome);
-  const { body, fields = {} } = outcome;
+/** Before anything is done for it: a client that is rejected can try again. */
+function admitStream({ responses }: Route, { connection }: ApiRequest): void {
+  if (hasStream(responses) && !connection.openStream())
+    throw new DomainError('too_many', 'Too many streams are open: try again later', STREAM_RETRY_MS);
+}
+
+const STREAM_RETRY_MS = 5_000;
+
+type Committed = { readonly route: Route; readonly outcome: Outcome; readonly call: Call };
+
+function toResponse(scope: Scope, request: ApiRequest, { route, outcome, call }: Committed): HttpResponse {
+  const { status, response } = chooseResponse(route.responses, outcome);
+  const { body, fields = {}, source } = outcome;
   if (response === null) return { status, fields };
-  if (!isTextResponse(response)) return jsonResponse(status, body, fields);
-  return { status, body: String(body), fields: { 'Content-Type': response.textType, ...fields } };
+  if (isTextResponse(response))
+    return { status, body: String(body), fields: { 'Content-Type': response.textType, ...fields } };
+  if (!isStreamResponse(response)) return jsonResponse(status, body, fields);
+  const onError = (error: unknown): StreamError => {
+    if (toErrorResponse(error) === undefined) reportBug(scope, request, error);
+    return toStreamError(error);
+  };
+  const streamed = streamBody(response, request, {
+    onError,
+    produce: (streaming) => {
+      if (route.stream === undefined)
+        throw new Error(`${route.path} has a streamed response, and produces none`);
+      return route.stream({ ...call, ...streaming }, source);
+    },
+  });
+  return { status, body: streamed.body, fields: { ...streamed.fields, ...fields } };
 }
 
-function internalError({ log }: ApiScope, { requestId }: ApiRequest, error: unknown): HttpResponse {
-  log.error({ ...describeBug(error), request: requestId }, 'request failed');
+function internalError(scope: ApiScope, request: ApiRequest, error: unknown): HttpResponse {
+  reportBug(scope, request, error);
   return platformError('internal_error');
+}
+
+function reportBug({ log }: ApiScope, { requestId }: ApiRequest, error: unknown): void {
+  log.error({ ...describeBug(error), request: requestId }, 'request failed');
 }
 
 function rejectRoute(others: readonly Route[]): HttpResponse {

@@ -1,14 +1,37 @@
 // The successful responses of a route: one schema for each status, and the outcome of a handler that fits them. A body of
 // another shape does not compile.
 import type { z } from '../../base/schema.ts';
+import type { ServerEvent } from './stream/event-stream.ts';
 
 export type SuccessStatus = 200 | 201 | 202 | 204 | 207;
 
 /** Text that the handler serializes itself, such as HTML. `schema` describes it where it is JSON. */
 export type TextResponse = { readonly textType: string; readonly schema?: z.ZodType };
 
-/** JSON by its schema, text of a type, or null: no body. */
-export type ResponseSchema = z.ZodType | TextResponse | null;
+/** A body that the route produces piece by piece after the commit, from a source that its handler returns. */
+export type StreamResponse<Source = unknown, Piece = unknown> = {
+  readonly streamType: string;
+  readonly pieces: 'events' | 'bytes';
+  /** How long the producer of bytes may be silent. */
+  readonly silenceMs?: number;
+  /** For the compiler alone. */
+  readonly of?: readonly [Source, Piece];
+};
+
+/** Server-sent events. A heartbeat, the end on drain and the end on an error are made for every one of them. */
+export function eventStream<Source = undefined>(): StreamResponse<Source, ServerEvent> {
+  return { streamType: 'text/event-stream', pieces: 'events' };
+}
+
+export function byteStream<Source = undefined>(
+  streamType: string,
+  limits: Pick<StreamResponse, 'silenceMs'> = {},
+): StreamResponse<Source, Uint8Array> {
+  return { streamType, pieces: 'bytes', ...limits };
+}
+
+/** JSON by its schema, text of a type, a stream, or null: no body. */
+export type ResponseSchema = z.ZodType | TextResponse | StreamResponse | null;
 
 export type Responses = Readonly<Partial<Record<SuccessStatus, ResponseSchema>>>;
 
@@ -27,9 +50,13 @@ type BodyOf<A> = A extends null
   ? { readonly body?: undefined }
   : A extends TextResponse
     ? { readonly body: string }
-    : A extends z.ZodType
-      ? { readonly body: JsonSource<z.output<A>> }
-      : never;
+    : A extends StreamResponse<infer Source, unknown>
+      ? undefined extends Source
+        ? { readonly source?: Source }
+        : { readonly source: Source }
+      : A extends z.ZodType
+        ? { readonly body: JsonSource<z.output<A>> }
+        : never;
 
 /** A route with one response need not repeat its status. */
 type StatusOf<R extends Responses, S> = [keyof R] extends [S]
@@ -47,8 +74,19 @@ export type OutcomeOf<R extends Responses> = {
   readonly [S in keyof R]: Extras & StatusOf<R, S> & BodyOf<R[S]>;
 }[keyof R];
 
+type SourceIn<A> = A extends StreamResponse<infer Source, unknown> ? Source : never;
+type PieceIn<A> = A extends StreamResponse<unknown, infer Piece> ? Piece : never;
+
+/** What the streams of a route are produced from, and of; never where it has no stream. */
+export type SourceOf<R extends Responses> = SourceIn<R[keyof R]>;
+export type PieceOf<R extends Responses> = PieceIn<R[keyof R]>;
+
 /** The outcome of a route whose responses are not known. */
-export type Outcome = Extras & { readonly status?: SuccessStatus; readonly body?: unknown };
+export type Outcome = Extras & {
+  readonly status?: SuccessStatus;
+  readonly body?: unknown;
+  readonly source?: unknown;
+};
 
 /** The statuses of the responses, in ascending order. */
 export function statusesOf(responses: Responses): readonly SuccessStatus[] {
@@ -70,4 +108,12 @@ export function chooseResponse(
 
 export function isTextResponse(response: ResponseSchema): response is TextResponse {
   return response !== null && 'textType' in response;
+}
+
+export function isStreamResponse(response: ResponseSchema): response is StreamResponse {
+  return response !== null && 'streamType' in response;
+}
+
+export function hasStream(responses: Responses): boolean {
+  return Object.values(responses).some(isStreamResponse);
 }

@@ -4,7 +4,7 @@ import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Database } from '../store/database.ts';
 import type { Access, Grant } from './access.ts';
-import type { Responses, Outcome, OutcomeOf } from './responses.ts';
+import type { Outcome, OutcomeOf, PieceOf, Responses, SourceOf } from './responses.ts';
 
 /** A tracked operation of the audit log, or the reason why there is none. */
 export type Tracking = { readonly operation: Operation } | { readonly untracked: string };
@@ -60,6 +60,11 @@ export type Waiting = {
   /** Aborts when the caller has left, or when the process begins to shut down; the reason is an error that says which. */
   readonly signal: AbortSignal;
 };
+/** A stream that is produced. */
+export type Streaming = Waiting & {
+  /** What a client has seen that reconnects to a stream of events. */
+  readonly lastEventId: string | undefined;
+};
 export type Preparing = Waiting & { readonly db: Reader };
 export type Handling = { readonly db: Database };
 
@@ -70,7 +75,16 @@ export type Route = RouteFacts &
     readonly access: Access;
     readonly tracking: Tracking;
     readonly responses: Responses;
+    stream?(call: Call & Streaming, source: unknown): AsyncIterable<unknown>;
   };
+
+/**
+ * Produces a streamed response, after the commit and no faster than the client reads. It must end when the signal of
+ * the call aborts.
+ */
+type Production<C, R extends Responses> = [PieceOf<R>] extends [never]
+  ? { readonly stream?: never }
+  : { stream(call: C & Streaming, source: SourceOf<R>): AsyncIterable<PieceOf<R>> };
 
 type Part<S extends z.ZodType | undefined> = S extends z.ZodType ? z.output<S> : undefined;
 
@@ -93,7 +107,8 @@ export function defineRoute<
     readonly params?: P;
     readonly query?: Q;
     readonly body?: B;
-  } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>>,
+  } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>> &
+    Production<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, R>,
 ): Route {
   return route as unknown as Route;
 }

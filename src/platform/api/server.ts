@@ -8,6 +8,7 @@ import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
 import type { Log } from '../../base/log.ts';
 import type { Api, RequestFacts } from './api-request.ts';
 import { type TrustedProxies, clientAddress } from './client-address.ts';
+import { type ConnectionLimits, createConnectionLimits } from './connection-limits.ts';
 import { platformError, type PlatformErrorCode } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
 
@@ -16,6 +17,8 @@ export type Server = {
   readonly url: string;
   /** Requests whose response is not written yet. */
   readonly running: number;
+  /** Of them, those whose response is a stream or may become one. */
+  readonly streams: number;
   /** Stops accepting and lets running requests end, at most for the drain time; each response ends its connection. */
   close(): Promise<void>;
 };
@@ -41,33 +44,40 @@ export type ServerOptions = {
 
 /** Throws an Error that says where it cannot listen. */
 export async function openServer(options: ServerOptions): Promise<Server> {
-  const { limits, log } = options;
+  const { limits, log, trustedProxies } = options;
+  const connections = createConnectionLimits(limits, trustedProxies);
   const server = new HttpServer({
     limits: { ...limits, headMs: Math.min(10_000, limits.requestMs) },
     log,
     requestId: requestIdOf,
     // Read while it is there: Node stores it then, also when the client resets the connection right after its request.
     // Where it is gone already no request is served, for every audit event must have it.
-    accept: (socket) => (socket.remoteAddress === undefined ? void socket.destroy() : socket),
-    handle: (exchange) => handle(options, exchange),
+    accept: (socket) => (connections.accept(socket) ? socket : void socket.destroy()),
+    handle: (exchange) => handle(options, connections, exchange),
     reject(kind, requestId) {
       const response = platformError(kind);
       report(options, { requestId, status: response.status, ms: 0 }, {});
       return response;
     },
   });
-  server.listener.maxConnections = limits.connections;
   return {
     url: await listenAt(server.listener, options.listen, 'listen or SALLYPORT_PLATFORM_LISTEN'),
     get running() {
       return server.running;
+    },
+    get streams() {
+      return connections.streams;
     },
     // The next request of an idle connection may be on its way.
     close: () => server.close(limits.drainMs, 'serve'),
   };
 }
 
-async function handle(options: ServerOptions, exchange: Exchange): Promise<HttpResponse> {
+async function handle(
+  options: ServerOptions,
+  connections: ConnectionLimits,
+  exchange: Exchange,
+): Promise<HttpResponse> {
   const { head, requestId, socket, startedMs, closed } = exchange;
   const facts: RequestFacts = {};
   void closed.then((status = 499) =>
@@ -79,6 +89,10 @@ async function handle(options: ServerOptions, exchange: Exchange): Promise<HttpR
   return options.api({
     ...exchange,
     client: clientAddress(socket, forwardedFor, options.trustedProxies),
+    connection: {
+      authenticated: () => connections.authenticated(socket),
+      openStream: () => connections.openStream(socket, closed),
+    },
     note: (more) => void Object.assign(facts, more),
   });
 }

@@ -6,6 +6,7 @@ import { type Metrics, type Readings, createMetrics } from '../../../src/platfor
 
 const readings: Readings = {
   running: () => 2,
+  streams: () => 1,
   pool: () => ({ size: 5, idle: 3, waiting: 1 }),
   auditEvents: async () => 42,
   jobs: async () => ({ created: 7 }),

@@ -15,7 +15,7 @@ import {
   sharedResponses,
   validationErrorSchema,
 } from './openapi-components.ts';
-import { type ResponseSchema, isTextResponse } from '../responses.ts';
+import { type ResponseSchema, isStreamResponse, isTextResponse } from '../responses.ts';
 import type { Route } from '../route.ts';
 
 export type OpenApiDocument = ReturnType<typeof toOpenApi>;
@@ -127,6 +127,12 @@ function responsesOf(
 
 function toSuccess(response: ResponseSchema, convert: (schema: z.ZodType) => JsonSchema): ResponseObject {
   if (response === null) return { description: 'No content', headers: requestId };
+  if (isStreamResponse(response))
+    return {
+      description: 'Success',
+      headers: requestId,
+      content: { [response.streamType]: { schema: { type: 'string' } } },
+    };
   const content = isTextResponse(response)
     ? { [response.textType]: { schema: response.schema ? convert(response.schema) : { type: 'string' } } }
     : asJson(convert(response));

@@ -1,0 +1,60 @@
+// The body of a streamed response: what a route produces after the commit, for as long as its client reads it.
+import { DomainError } from '../../../base/domain-error.ts';
+import type { HttpResponse } from '../../../base/http/http-response.ts';
+import { type ApiRequest, signalOf } from '../api-request.ts';
+import type { StreamError } from '../errors.ts';
+import { type ServerEvent, toEventStream } from './event-stream.ts';
+import { PieceSource } from './piece-source.ts';
+import type { StreamResponse } from '../responses.ts';
+import type { Streaming } from '../route.ts';
+
+const EVENT_FIELDS = {
+  // nginx and others buffer responses unless they are asked not to.
+  'X-Accel-Buffering': 'no',
+};
+
+/** How long a producer of bytes may be silent. Events have a heartbeat instead. */
+const SILENCE_MS = 60_000;
+
+/** What a route produces, as its kind of stream is sent. */
+export type Produced = {
+  produce(call: Streaming): AsyncIterable<unknown>;
+  /** The code and the text of an error, for a client whose response has begun. */
+  onError(error: unknown): StreamError;
+};
+
+export function streamBody(
+  { streamType, pieces, silenceMs = SILENCE_MS }: StreamResponse,
+  request: ApiRequest,
+  { produce, onError }: Produced,
+): Required<Pick<HttpResponse, 'body' | 'fields'>> {
+  const { left, draining, head } = request;
+  const signal = signalOf(request);
+  const lastEventId = head.field('last-event-id');
+  const produced = produce({ signal, lastEventId });
+  if (pieces === 'bytes')
+    return {
+      fields: { 'Content-Type': streamType },
+      body: toBytes(produced as AsyncIterable<Uint8Array>, { idleMs: silenceMs, signal: left }),
+    };
+  const isDraining = (): boolean => draining.aborted && !left.aborted;
+  const body = toEventStream(produced as AsyncIterable<ServerEvent>, {
+    ...{ signal, isDraining, lastEventId, onError },
+  });
+  return { fields: { 'Content-Type': streamType, ...EVENT_FIELDS }, body };
+}
+
+/** Rejects when the producer fails or is silent: the connection is cut then, so that no client takes a part for the whole. */
+async function* toBytes(
+  pieces: AsyncIterable<Uint8Array>,
+  limits: { readonly idleMs: number; readonly signal: AbortSignal },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  using source = new PieceSource(pieces, limits);
+  for (;;) {
+    const found = await source.next();
+    if (found === 'ended' || found === 'aborted') return;
+    if (found === 'idle')
+      throw new DomainError('unavailable', 'The producer of a response was silent for too long');
+    yield found.piece;
+  }
+}
