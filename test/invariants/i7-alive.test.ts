@@ -71,7 +71,11 @@ describe('I7 alive: stalled clients', () => {
     await client.send('\u0016\u0003\u0001\u0002\u0000');
     await expectUndisturbed(scene);
     expect(await endOf(client)).toBe('');
-    expect(await scene.proxy.record(1)).toMatchObject({ reason: 'sniff_timeout' });
+    // Of the two exchanges either may end first.
+    const records = [await scene.proxy.record(0), await scene.proxy.record(1)];
+    expect(records.map((record) => record['reason'])).toEqual(
+      expect.arrayContaining([undefined, 'sniff_timeout']),
+    );
   });
 
   it('I7 alive: a client that leaves its tunnel idle is disconnected at the limit', async () => {
