@@ -45,7 +45,7 @@ export function createTrustSet(options: {
       return collect().certificates;
     },
     get systemRoots() {
-      return collect().roots.map(toCertificatePem);
+      return collect().systemRoots;
     },
     get context() {
       // With `ca` given, Node ignores its own store and NODE_EXTRA_CA_CERTS.
@@ -61,7 +61,7 @@ export function createTrustSet(options: {
   };
 }
 
-type Collected = Pick<TrustSet, 'id' | 'certificates'> & { readonly roots: readonly Buffer[] };
+type Collected = Pick<TrustSet, 'id' | 'certificates' | 'systemRoots'>;
 
 function collectRoots(
   rootsPem: readonly string[],
@@ -71,13 +71,18 @@ function collectRoots(
   // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
   // have it.
   const isTrusted = (der: Buffer): boolean => ownKey === undefined || !der.includes(ownKey);
-  const roots = rootsPem.flatMap(certificateBlocks).map(blockToDer).filter(isTrusted);
-  const all = [...roots, ...extra.filter(isTrusted)];
-  const trusted = new Map(all.map((der) => [fingerprint(der), der]));
+  const trusted = new Map<string, Buffer>();
+  const add = (ders: readonly Buffer[]): void => {
+    for (const der of ders.filter(isTrusted)) trusted.set(fingerprint(der), der);
+  };
+  add(rootsPem.flatMap(certificateBlocks).map(blockToDer));
+  const rootCount = trusted.size;
+  add(extra);
+  const certificates = [...trusted.values()].map(toCertificatePem);
   return {
     id: hash('sha256', [...trusted.keys()].toSorted().join(), 'base64url'),
-    certificates: [...trusted.values()].map(toCertificatePem),
-    roots,
+    certificates,
+    systemRoots: certificates.slice(0, rootCount),
   };
 }
 
