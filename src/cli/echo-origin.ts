@@ -10,6 +10,7 @@ import {
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { InputError } from '../base/input-error.ts';
+import { isObject, parseJsonDocument } from '../base/json-document.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
 import { codeOf } from '../tls/pem-files.ts';
@@ -55,7 +56,10 @@ export async function createEchoOrigin(options: { port: number; echo: boolean })
 
 export type LocalCallback = AsyncDisposable & { readonly url: string; readonly calls: number };
 
-/** A callback endpoint that responds with `headers`, or with 500 where `headers` returns undefined. */
+/**
+ * A callback endpoint that responds with `headers`, with 500 where `headers` returns undefined, and with 400 to what is no
+ * request of the proxy: any program of this machine can reach it.
+ */
 export async function createCallbackEndpoint(options: {
   port: number;
   headers: (host: string) => Readonly<Record<string, string>> | undefined;
@@ -68,8 +72,9 @@ export async function createCallbackEndpoint(options: {
       text += chunk;
     });
     request.on('end', () => {
-      const headers = options.headers((JSON.parse(text) as { host: string }).host);
-      response.statusCode = headers ? 200 : 500;
+      const host = hostIn(text);
+      const headers = host === undefined ? undefined : options.headers(host);
+      response.statusCode = headers ? 200 : host === undefined ? 400 : 500;
       respond(response, headers ? { headers } : { error: 'no credentials for this host' });
     });
   });
@@ -81,6 +86,13 @@ export async function createCallbackEndpoint(options: {
       return calls;
     },
   };
+}
+
+/** The host that the credentials are for, in the body of a callback. */
+function hostIn(text: string): string | undefined {
+  const reading = parseJsonDocument(text);
+  const host = reading.ok && isObject(reading.value) ? reading.value['host'] : undefined;
+  return typeof host === 'string' ? host : undefined;
 }
 
 function seenRequest({ rawHeaders, headers, method = '', url = '' }: IncomingMessage): SeenRequest {

@@ -15,7 +15,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/cli/demo.ts': 'test/bin/bundle.test.ts',
   'src/cli/doctor/finding.ts': 'test/cli/doctor.test.ts',
   'src/cli/doctor/url-checks.ts': 'test/cli/doctor.test.ts',
-  'src/cli/echo-origin.ts': 'test/cli/start.test.ts',
   'src/cli/package-root.ts': 'test/cli/platform.test.ts',
   'src/cli/process/startup.ts': 'test/cli/proxy.test.ts',
   'src/main.ts': 'test/bin/sallyport.test.ts',
