@@ -24,7 +24,8 @@ import { namingSettings, parseDescriptor, readConfig, readSecrets, reportApplied
 /** The command's exit code (see child-command.ts), or 2 for a configuration that must be corrected. */
 export async function run(args: string[]): Promise<number> {
   const { values: flags, operands: command } = parseCommandLine(runCommandDeclaration, args);
-  if (command.length === 0) throw missing(runCommandDeclaration, 'command');
+  // Empty: as in `-- "$CMD"` where the variable is not set.
+  if (!command[0]) throw missing(runCommandDeclaration, 'command');
   programsWithout(flags.without);
   const fd = parseDescriptor(flags['secrets-fd']);
   const startup = prepareProcess(fd, ', or set it for the command only: -- env NODE_OPTIONS=... CMD');

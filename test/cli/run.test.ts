@@ -311,6 +311,7 @@ describe('records', () => {
 describe('invalid input', () => {
   const rows: readonly (readonly [string, () => Promise<readonly string[]>, RegExp])[] = [
     ['no command', async () => ['--'], /missing command\. Usage: sallyport run/],
+    ['an empty command', async () => ['--', ''], /missing command\. Usage: sallyport run/],
     ['an unknown program', async () => ['--without', 'jvm', '--', 'touch'], /--without: jvm/],
     ['no --', async () => ['touch'], /touch/],
     ['an address, which is not for the caller to choose', async () => ['--listen', ':1', '--'], /--listen/],
