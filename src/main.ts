@@ -40,7 +40,9 @@ setTimeout(() => (output ? output.write('', exit) : exit()), MAX_REST_MS).unref(
 
 /** A reader may end before the output does, as `head` does. */
 function onOutputError({ code }: NodeJS.ErrnoException): void {
-  if (code !== 'EPIPE') process.exit(1);
+  if (code === 'EPIPE') return;
+  process.stderr.write(`sallyport: the output cannot be written (${code})\n`);
+  process.exit(1);
 }
 
 /** What follows `--` belongs to another program. */

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -74,6 +75,14 @@ describe('output that is longer than a pipe', () => {
     });
     await once(child.stderr, 'data');
     expect(await text(child.stdout)).toBe(whole);
+  });
+
+  it.runIf(existsSync('/dev/full'))('that cannot be written is an error in one line', async () => {
+    await using state = await createScratch();
+    await writeCa(state, pem);
+    const bundle = `'${process.execPath}' '${program}' ca bundle --state-dir '${state.path}'`;
+    const { code, stderr } = await runToEnd('sh', ['-c', `${bundle} > /dev/full`]);
+    expect([code, stderr]).toEqual([1, 'sallyport: the output cannot be written (ENOSPC)\n']);
   });
 
   it('may have a reader that ends before it', async () => {
