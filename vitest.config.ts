@@ -25,6 +25,18 @@ process.env['MALLOC_MMAP_THRESHOLD_'] ??= '131072';
 /** The files that load the platform or start programs. The others load the data path only. */
 const programs: readonly string[] = ['test/{bench,bin,chaos,cli,e2e,interop,platform}/**/*.test.ts'];
 
+/** Files about the roots of the machine. */
+const roots: readonly string[] = ['test/tls/**/*.test.ts', 'test/cli/client/trust*.test.ts'];
+
+/**
+ * What the other files take for the roots of the machine: to read those, some 150, would be a third of the work of a test
+ * that dials with TLS. The sidecars that tests start as processes read the roots of the machine.
+ */
+const fewRoots: Record<string, string> = {
+  SSL_CERT_FILE: join(import.meta.dirname, 'test/support/system-roots.pem'),
+  SSL_CERT_DIR: '/nonexistent',
+};
+
 /** A file for the JSON report: continuous integration counts from it. */
 const report = process.env['SALLYPORT_TEST_REPORT'];
 
@@ -70,17 +82,20 @@ const config: ViteUserConfig = defineConfig({
       project('programs', {
         isolate: false,
         execArgv,
+        env: fewRoots,
         globalSetup: ['test/support/program-setup.ts'],
         include: [...programs],
-        exclude: [...isolated, ...measured],
+        exclude: [...isolated, ...measured, ...roots],
       }),
       project('data path', {
         isolate: false,
         execArgv,
+        env: fewRoots,
         include: ['test/**/*.test.ts'],
-        exclude: [...isolated, ...programs],
+        exclude: [...isolated, ...programs, ...roots],
       }),
-      project('isolated', { isolate: true, include: [...isolated] }),
+      project('roots', { isolate: false, execArgv, include: [...roots], exclude: [...isolated] }),
+      project('isolated', { isolate: true, env: fewRoots, include: [...isolated] }),
       project('measured', {
         isolate: true,
         fileParallelism: false,
