@@ -1,6 +1,8 @@
 // Documents that are parsed at once or in a thread: the same result either way, the values of secrets included, and a
 // thread that dies takes nothing with it.
 import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
@@ -46,7 +48,27 @@ function valid(parsed: ParsedProxyConfig | undefined): ProxyConfig {
   return parsed.value;
 }
 
+/** The nice values of the threads of this process, the highest last. */
+function niceValues(): readonly number[] {
+  const threads = readdirSync('/proc/self/task').map((id) =>
+    readFileSync(`/proc/self/task/${id}/stat`, 'utf8'),
+  );
+  // The fields behind the name, which may contain spaces: the state is the third of all, the nice value the nineteenth.
+  const values = threads.map((stat) => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]));
+  return values.toSorted((a, b) => a - b);
+}
+
 describe('a large proxy_config', () => {
+  it.runIf(process.platform === 'linux')(
+    'is parsed with a lower priority, but not so low that a busy core starves it',
+    async () => {
+      const { parser } = create();
+      const own = getPriority();
+      await parser.proxyConfig(large(opaque('v')), options);
+      expect(niceValues().at(-1)).toBe(Math.min(19, own + 5));
+    },
+  );
+
   it('is parsed in the thread as it is at once, with its values and warnings', async () => {
     const { parser } = create();
     const document = large(opaque('a-value-of-the-author'));
