@@ -1,10 +1,12 @@
 // Asks the admin API of a running proxy, for the commands that inspect one. The token is read from where the proxy keeps it.
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { request as requestHttp } from 'node:http';
+import { dirname } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import { formatAddress } from '../base/listen-address.ts';
 import type { Config } from '../sidecar/config.ts';
 import { codeOf } from '../tls/pem-files.ts';
+import { listenersAt } from './process/listener-owner.ts';
 import { adminTokenFile } from './settings.ts';
 
 export type AdminReply = { readonly status: number; readonly document: unknown };
@@ -14,14 +16,17 @@ export class AdminUnreachable extends Error {
   override readonly name = 'AdminUnreachable';
 }
 
-/** GET `path`. Without `needsToken` no token is read. Throws AdminUnreachable, or an InputError about the token. */
+/**
+ * GET `path`. Without `needsToken` no token is read. Throws AdminUnreachable, or an InputError about the token. The token is
+ * not sent to a program of another user than that of its file: while the proxy does not run, the sandbox may listen there.
+ */
 export async function askAdmin(
   config: Config,
   path: string,
   { needsToken }: { readonly needsToken: boolean },
 ): Promise<AdminReply> {
   const to = destination(config);
-  const token = needsToken ? await readToken(config) : undefined;
+  const token = needsToken ? await readToken(config, to) : undefined;
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const { promise, resolve, reject } = Promise.withResolvers<AdminReply>();
   // An agent of its own: the global one would use HTTP_PROXY, and the API refuses requests through a proxy.
@@ -69,10 +74,11 @@ function unreachable(text: string, code: unknown): AdminUnreachable {
   );
 }
 
-async function readToken(config: Config): Promise<string> {
+async function readToken(config: Config, to: Destination): Promise<string> {
+  const file = adminTokenFile(config);
+  await requireListenerOf(await ownersOf([file, dirname(file)]), to);
   const given = process.env['SALLYPORT_ADMIN_TOKEN'];
   if (given !== undefined && given !== '') return given;
-  const file = adminTokenFile(config);
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (cause) {
@@ -81,6 +87,26 @@ async function readToken(config: Config): Promise<string> {
       cause,
     });
   }
+}
+
+async function ownersOf(paths: readonly string[]): Promise<readonly number[]> {
+  const owners = paths.map((path) =>
+    stat(path)
+      .then(({ uid }) => [uid])
+      .catch(() => []),
+  ); // none of a missing one
+  return (await Promise.all(owners)).flat();
+}
+
+/** Root and this user may listen there too. Another machine shows no users, and to the path of a socket others have no access. */
+async function requireListenerOf(users: readonly number[], { text, options }: Destination): Promise<void> {
+  if (!('port' in options)) return;
+  const trusted = [0, process.getuid?.(), ...users];
+  const foreign = (await listenersAt(options.host, options.port)).find((uid) => !trusted.includes(uid));
+  if (foreign === undefined) return;
+  throw new AdminUnreachable(
+    `the admin token is not sent to ${text}, where a program of another user (uid ${foreign}) listens: end it and start \`sallyport proxy\`, or set --admin-listen`,
+  );
 }
 
 function parseReply(text: string): unknown {

@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
+import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { type Finished, program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';
@@ -17,7 +19,47 @@ async function pretendToBeAdmin(): Promise<Server> {
   return server;
 }
 
+/** The same as another user: prints its port, then each Authorization that it gets. */
+const listenAsOther = `
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        print(self.headers.get('Authorization') or 'none', flush=True)
+        self.send_response(200)
+        self.end_headers()
+server = http.server.HTTPServer(('127.0.0.1', 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()`;
+
 describe('status', () => {
+  it.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
+    'does not send the token to a program of another user that has taken the address of the admin API',
+    async () => {
+      await using scratch = await createScratch();
+      const other = spawn('python3', ['-c', listenAsOther], {
+        uid: 4711,
+        gid: 4711,
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      try {
+        const lines = createInterface(other.stdout)[Symbol.asyncIterator]();
+        const port = String((await lines.next()).value);
+        const flags = ['--state-dir', scratch.path, '--admin-listen', `127.0.0.1:${port}`];
+        const { code, stdout } = await status(flags, { SALLYPORT_ADMIN_TOKEN: 'c4n4ry-0123456789abcdef' });
+        expect(code).toBe(0);
+        expect(stdout).toMatch(
+          /^problem +the admin token is not sent to 127\.0\.0\.1:\d+, where a program of another user \(uid 4711\)/m,
+        );
+        other.kill();
+        const received: string[] = [];
+        for await (const line of { [Symbol.asyncIterator]: () => lines }) received.push(line);
+        expect(received).toEqual(['none']);
+      } finally {
+        other.kill();
+      }
+    },
+  );
+
   it('prints no control character of what has taken the address of the admin API', async () => {
     await using scratch = await createScratch();
     await using server = await pretendToBeAdmin();
