@@ -102,16 +102,25 @@ describe('a file that cannot be read is named with its setting:', () => {
     ['SALLYPORT_SECRETS_FILE', 'secrets.file', 'ENOENT'],
     ['SALLYPORT_UPSTREAM_CA', 'upstream.ca_file', 'ENOENT'],
     ['SALLYPORT_ADMIN_TOKEN_FILE', 'admin.token_file', 'ENOTDIR'],
+    ['SALLYPORT_RECORDS_FORWARD_TOKEN_FILE', 'records.forward.token_file', 'ENOENT'],
   ])('%s', async (variable, setting, code) => {
     await using scratch = await createScratch();
     const file = join(await scratch.write('plain', ''), 'below');
     const missing = code === 'ENOENT' ? join(scratch.path, 'missing') : file;
-    const env = { [variable]: missing, SALLYPORT_LISTEN: '127.0.0.1:0', SALLYPORT_STATE_DIR: scratch.path };
+    const forward = variable.startsWith('SALLYPORT_RECORDS_FORWARD_')
+      ? { SALLYPORT_RECORDS_FORWARD_URL: 'http://127.0.0.1:9' }
+      : {};
+    const env = {
+      ...forward,
+      [variable]: missing,
+      SALLYPORT_LISTEN: '127.0.0.1:0',
+      SALLYPORT_STATE_DIR: scratch.path,
+    };
     const finished = await runToEnd(process.execPath, [program, 'proxy'], { env });
     expect([finished.code, finished.stderr.replaceAll(missing, 'FILE')]).toEqual([
       2,
       expect.stringMatching(
-        new RegExp(`^sallyport: ${setting.replace('.', '\\.')} \\(${variable}\\): .*FILE`),
+        new RegExp(`^sallyport: ${setting.replaceAll('.', '\\.')} \\(${variable}\\): .*FILE`),
       ),
     ]);
     expect(finished.stderr).toContain(code);
