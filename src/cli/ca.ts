@@ -34,7 +34,8 @@ export type ReadAuthority = { readonly pem: string; readonly certificate: X509Ce
 
 /** The first certificate of `file`; throws an InputError that says what to do. */
 export async function readAuthority(file: string): Promise<ReadAuthority> {
-  const [pem] = certificateBlocks(await readText(file));
+  const hint = 'start `sallyport proxy` first, or set its --state-dir';
+  const [pem] = certificateBlocks(await readCaFile(file, hint));
   if (pem === undefined) throw new InputError(`${file} contains no PEM certificate`);
   try {
     return { pem: `${pem.trim()}\n`, certificate: new X509Certificate(pem) };
@@ -43,14 +44,12 @@ export async function readAuthority(file: string): Promise<ReadAuthority> {
   }
 }
 
-async function readText(file: string): Promise<string> {
+/** The text of the CA certificate; throws an InputError with `hint`. */
+export async function readCaFile(file: string, hint: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    const hint = 'start `sallyport proxy` first, or set its --state-dir';
-    throw new InputError(`the CA certificate ${file} cannot be read (${String(codeOf(cause))}): ${hint}`, {
-      cause,
-    });
+    throw new InputError(`the CA certificate ${file} cannot be read (${codeOf(cause)}): ${hint}`, { cause });
   }
 }
 

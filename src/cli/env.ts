@@ -1,14 +1,13 @@
 // `sallyport env`: for `eval "$(sallyport env)"`, the variables that make a shell's programs use a running proxy. Reads
 // the config, the placeholders of the rules and the public part of the state directory; no secret and no key. With --proxy
 // the certificate comes from the proxy, for another user and in another container. Writes files only with --write.
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
 import { type ListenAddress, toReachable } from '../base/listen-address.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { readTokenFile } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
-import { codeOf } from '../tls/pem-files.ts';
+import { readCaFile } from './ca.ts';
 import { type ProxyLogin, prepareClients, readRules } from './client/client-setup.ts';
 import { programsWithout } from './client/programs.ts';
 import { fetchCertificate, parseProxyUrl } from './client/running-proxy.ts';
@@ -32,7 +31,9 @@ export async function run(args: string[]): Promise<number> {
   const address = at ?? listenAddress(config);
   const rules = await readRules(config);
   if (rules === 'invalid') return 2;
-  const caPem = at ? await fetchCertificate(at) : await readCertificate(caFiles(config).certificateFile);
+  const caPem = at
+    ? await fetchCertificate(at)
+    : await readCaFile(caFiles(config).certificateFile, NO_CERTIFICATE);
   // The token of the config is for those who may read its file; a client of --proxy has its own, or none.
   const presented = login ?? (at && { user: undefined, token: undefined });
   const variables = await prepareClients(
@@ -78,12 +79,5 @@ function listenAddress({ listen }: Config): ListenAddress {
   return toReachable(listen);
 }
 
-async function readCertificate(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    const hint =
-      'start `sallyport proxy` first, set its --state-dir, or as another user give --proxy URL --write DIR';
-    throw new InputError(`the CA certificate ${file} cannot be read (${codeOf(cause)}): ${hint}`, { cause });
-  }
-}
+const NO_CERTIFICATE =
+  'start `sallyport proxy` first, set its --state-dir, or as another user give --proxy URL --write DIR';

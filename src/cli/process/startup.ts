@@ -16,7 +16,7 @@ export function prepareProcess(fd?: number, hint?: string) {
 }
 
 /** Variables that have no effect: those of other programs, and unknown ones that are named like settings. */
-export function environmentWarnings(env: NodeJS.ProcessEnv): string[] {
+function environmentWarnings(env: NodeJS.ProcessEnv): string[] {
   const isSet = (name: string): boolean => env[name] !== undefined || env[name.toLowerCase()] !== undefined;
   const ignored = Object.entries(WITHOUT_EFFECT).filter(([name]) => isSet(name));
   return [
