@@ -1,6 +1,6 @@
 // The config of the commands that need one: flags over variables over the file, and the files that it leads to. Opens no
 // port.
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
 import type { AdminTokenSource } from '../sidecar/access-tokens.ts';
@@ -75,7 +75,8 @@ export function stateDirectory({ stateDir }: Pick<Config, 'stateDir'>): string {
 /** A container may run as a user without a home directory and without an entry in /etc/passwd. */
 function homeDirectory(): string {
   try {
-    return homedir();
+    // Node takes an empty HOME for a directory, which would be the current one.
+    return homedir() || userInfo().homedir;
   } catch (cause) {
     const hint = 'set --state-dir (SALLYPORT_STATE_DIR) to a writable directory';
     throw new InputError(`this user has no home directory for the state: ${hint}`, { cause });

@@ -1,8 +1,9 @@
 // Where a proxy keeps its state, on machines and in containers that restrict it.
 import { mkdir, readdir } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { prepareState } from '../../src/cli/settings.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { prepareState, stateDirectory } from '../../src/cli/settings.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import { createScratch } from '../support/scratch.ts';
 import { program, runToEnd, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
@@ -33,6 +34,17 @@ describe('without a home directory', () => {
     await using sallyport = await spawnSallyport({ proxyConfig: {}, preloads: [preload] });
     expect(sallyport.port).toBeGreaterThan(0);
   });
+});
+
+it('an empty HOME is none: the state is not below the current directory', () => {
+  vi.stubEnv('HOME', '');
+  vi.stubEnv('XDG_STATE_HOME', '');
+  try {
+    const state = stateDirectory({ stateDir: undefined });
+    expect(state).toBe(join(userInfo().homedir, '.local', 'state', 'sallyport'));
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 describe('a state directory that cannot be written to is named, with what to do', () => {
