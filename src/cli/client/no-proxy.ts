@@ -62,12 +62,20 @@ function hides(entryText: string, pattern: HostPattern): boolean {
   if (entryText === '*') return true;
   const address = parseAddress(pattern.host);
   if (address !== undefined && hidesAddress(entryText, address, pattern.port)) return true;
+  if (hidesSuffix(entryText, pattern)) return true;
   const entry = parseDestination(entryText);
   if (typeof entry === 'string') return false;
   if (entry.port !== undefined && pattern.port !== undefined && entry.port !== pattern.port) return false;
   if (entry.kind === 'range') return address !== undefined && cidrContains(entry.range, address);
   const { host } = entry.pattern;
   return isWithin(pattern.host, host) || (pattern.isWildcard && isWithin(host, pattern.host));
+}
+
+/** `*example.com`: for undici and proxy-from-env (axios) whatever ends so, with or without a dot before it. */
+function hidesSuffix(entryText: string, { host, isWildcard }: HostPattern): boolean {
+  const [, written] = /^\*([^*.:]+(?:\.[^*.:]+)*)\.?(?::[0-9]+)?$/.exec(entryText) ?? [];
+  const suffix = written?.toLowerCase();
+  return suffix !== undefined && (host.endsWith(suffix) || (isWildcard && isWithin(suffix, host)));
 }
 
 /** Spellings that some client accepts: a range with host bits or a netmask, part of an address, an address with stars. */
