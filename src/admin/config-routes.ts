@@ -1,7 +1,7 @@
 // Reads and replaces a sandbox's proxy_config, with the preconditions of RFC 9110 §13.1. The target validates the document;
 // here it is only unwrapped.
 import { jsonResponse } from '../base/http/http-response.ts';
-import { isObject } from '../base/json-document.ts';
+import { isObject } from '../base/json/json-document.ts';
 import { type Issue, type Loc, type Parsed, prefixed, toLocKey } from '../base/schema.ts';
 import { adminError, type AdminResponse, invalid, problemResponse } from './admin-errors.ts';
 import type { AdminRequest } from './route.ts';

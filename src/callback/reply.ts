@@ -1,6 +1,6 @@
 // Parses a callback's response body to the headers to inject: all of them, or none and the reason. Pure.
 // No reason quotes the response, which contains a credential, perhaps in the wrong place.
-import { isObject, type JsonError, parseJsonDocument } from '../base/json-document.ts';
+import { isObject, type JsonError, parseJsonDocument } from '../base/json/json-document.ts';
 import { Secret } from '../base/secret.ts';
 import { foldHeaderName, headerNameError, headerValueError } from '../policy/document/header-rules.ts';
 import type { InjectedHeader } from '../policy/policy.ts';

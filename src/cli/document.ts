@@ -1,7 +1,7 @@
 // Reads a JSON document that a person wrote. Errors give the position, never the text there: it may be a credential.
 import { createReadStream } from 'node:fs';
 import { InputError } from '../base/input-error.ts';
-import { type JsonError, parseJsonDocument } from '../base/json-document.ts';
+import { type JsonError, parseJsonDocument } from '../base/json/json-document.ts';
 import { codeOf } from '../tls/pem-files.ts';
 
 /** The parsed JSON of `file`, at most 4 MiB; throws an InputError with file, line and column. */
@@ -23,7 +23,7 @@ async function parse(name: string, text: string): Promise<unknown> {
   if (reading.ok) return reading.value;
   const { kind, position } = reading.error;
   // Loaded only for an error: every start reads documents.
-  const { placeOf, syntaxMistake } = await import('../base/json-mistake.ts');
+  const { placeOf, syntaxMistake } = await import('../base/json/json-mistake.ts');
   // A file is read once, so the search for the position may take its time.
   const place = placeOf(text, position, MAX_BYTES);
   const where = place === undefined ? '' : `:${place.line}:${place.column}`;

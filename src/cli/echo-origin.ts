@@ -10,7 +10,7 @@ import {
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { InputError } from '../base/input-error.ts';
-import { isObject, parseJsonDocument } from '../base/json-document.ts';
+import { isObject, parseJsonDocument } from '../base/json/json-document.ts';
 import { createCertificateAuthority } from '../tls/certificate-authority.ts';
 import { createLeafCache } from '../tls/leaf-cache.ts';
 import { codeOf } from '../tls/pem-files.ts';

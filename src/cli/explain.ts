@@ -1,6 +1,6 @@
 // `sallyport explain URL`: what the rules of a file, or of a running proxy, decide about one request.
 import { InputError } from '../base/input-error.ts';
-import { isObject } from '../base/json-document.ts';
+import { isObject } from '../base/json/json-document.ts';
 import { Secret } from '../base/secret.ts';
 import { compileProxyConfig } from '../policy/compile.ts';
 import { parseProxyConfig } from '../policy/document/proxy-config.ts';

@@ -1,6 +1,6 @@
 // `sallyport status`: whether a proxy runs, what it serves, and until when its CA is valid.
 import { InputError } from '../base/input-error.ts';
-import { isObject } from '../base/json-document.ts';
+import { isObject } from '../base/json/json-document.ts';
 import { formatAddress } from '../base/listen-address.ts';
 import type { Config } from '../sidecar/config.ts';
 import { AdminUnreachable, askAdmin } from './admin-client.ts';

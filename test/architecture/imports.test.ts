@@ -90,6 +90,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 /** The one file that imports an npm package. */
 const ADAPTERS: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
+  '@fastify/busboy': 'src/base/http/multipart.ts',
   kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
   'lru-cache': 'src/base/bounded-cache.ts',

@@ -4,6 +4,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/admin/admin-api.ts': 'test/admin/admin-server.test.ts',
   'src/admin/route.ts': 'test/admin/write-gate.test.ts',
   'src/admin/target.ts': 'test/admin/config-routes.test.ts',
+  'src/base/http/body-error.ts': 'test/base/http/content-coding.test.ts',
   'src/base/domain-error.ts': 'test/platform/store/database-error.test.ts',
   'src/cli/client/child-command.ts': 'test/cli/run.test.ts',
   'src/cli/client/client-setup.ts': 'test/cli/env.test.ts',

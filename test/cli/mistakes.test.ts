@@ -1,8 +1,8 @@
 // The texts of common mistakes, word for word: each says what happened, which field or setting, and what to do.
 // The texts of refusals are in test/proxy/refusal.test.ts.
 import { expect, it } from 'vitest';
-import { parseJsonDocument } from '../../src/base/json-document.ts';
-import { placeOf, syntaxMistake } from '../../src/base/json-mistake.ts';
+import { parseJsonDocument } from '../../src/base/json/json-document.ts';
+import { placeOf, syntaxMistake } from '../../src/base/json/json-mistake.ts';
 import { type CommandDeclaration, parseCommandLine } from '../../src/cli/command/declaration.ts';
 import { checkCommand, explainCommand } from '../../src/cli/command/inspection-commands.ts';
 import { envCommand, proxyCommand, runCommandDeclaration } from '../../src/cli/command/sidecar-commands.ts';

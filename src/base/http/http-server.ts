@@ -14,7 +14,10 @@ export type HttpLimits = {
   readonly headBytes: number;
   /** For a head to arrive. */
   readonly headMs: number;
-  /** For a whole request to arrive, and again for the client to read each piece of the response. */
+  /**
+   * For the body of a request to arrive, unless its consumer streams it within limits of its own, and again for the client
+   * to read each piece of the response.
+   */
   readonly requestMs: number;
   readonly keepAliveMs: number;
 };
@@ -67,9 +70,10 @@ export class HttpServer {
     const server = createServer({
       maxHeaderSize: limits.headBytes,
       headersTimeout: limits.headMs,
-      requestTimeout: limits.requestMs,
+      // Of a body: the consumer knows how long it may take.
+      requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.requestMs / 10)),
+      connectionsCheckingInterval: Math.min(1000, Math.ceil(limits.headMs / 10)),
       // Checked by the API, whose response has the fields that every response has.
       requireHostHeader: false,
     });
@@ -168,12 +172,14 @@ export class HttpServer {
     const onWanted = (): void => {
       if (head.expectsContinue) outgoing.writeContinue();
     };
+    const startedMs = performance.now();
+    const lateAtMs = startedMs + this.#options.limits.requestMs;
     return {
       head,
-      body: new RequestBody(incoming, { head, onWanted }),
+      body: new RequestBody(incoming, { head, onWanted, lateAtMs }),
       requestId: this.#options.requestId?.(head) ?? randomUUID(),
       socket: incoming.socket,
-      startedMs: performance.now(),
+      startedMs,
       draining: this.#draining.signal,
       ...events,
     };

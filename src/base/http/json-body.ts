@@ -1,15 +1,50 @@
-// The bytes of a body as JSON that means one thing: strict UTF-8, then a document in which no object repeats a name.
-// Messages never quote what was sent.
-import { type JsonError, parseJsonDocument } from '../json-document.ts';
-import { placeOf, syntaxMistake } from '../json-mistake.ts';
+// The bytes of a body as JSON: strict UTF-8, then a document by the rules of its reader. A large one is parsed in slices, so
+// that it does not hold up the event loop. Messages never quote what was sent.
+import { type JsonError, type JsonRules, parseJsonDocument, STRICT } from '../json/json-document.ts';
+import { placeOf, syntaxMistake } from '../json/json-mistake.ts';
+import { type JsonStepsError, parseJsonInSteps } from '../json/json-steps.ts';
+import { finishInSlices } from '../steps.ts';
+import { pathToUnstorable } from '../json/storable-text.ts';
 
 export type JsonBody =
   | { readonly ok: true; readonly value: unknown }
-  /** `position` is an index into the text, where it is known. */
-  | { readonly ok: false; readonly msg: string; readonly position: number | undefined };
+  | {
+      readonly ok: false;
+      readonly msg: string;
+      /** An index into the text, where it is known. */
+      readonly position: number | undefined;
+      /** Names and indexes that lead to a text that cannot be stored; undefined for every other error. */
+      readonly unstorable?: readonly (string | number)[];
+    };
+
+type Text = { readonly ok: true; readonly text: string } | Extract<JsonBody, { ok: false }>;
 
 /** RFC 8259 §8.1: senders must not add a byte order mark; a reader may ignore one (`ignoresBom`) or reject it. */
 export function parseJsonBody(bytes: Uint8Array, ignoresBom: boolean): JsonBody {
+  const read = readText(bytes, ignoresBom);
+  return read.ok ? parseText(read.text, STRICT) : read;
+}
+
+// Up to here parsing takes a few milliseconds, also of a text that is made of brackets and names.
+const SMALL_BYTES = 65_536;
+
+/** As parseJsonBody, by `rules`; a large body takes several turns of the event loop. */
+export async function readJsonBody(
+  bytes: Uint8Array,
+  { ignoresBom, ...rules }: JsonRules & { readonly ignoresBom: boolean },
+): Promise<JsonBody> {
+  const read = readText(bytes, ignoresBom);
+  if (!read.ok) return read;
+  if (bytes.length > SMALL_BYTES) {
+    const parsed = await finishInSlices(parseJsonInSteps(read.text, rules));
+    return parsed.ok ? parsed : toLargeError(parsed.error);
+  }
+  const parsed = parseText(read.text, rules);
+  const unstorable = parsed.ok && rules.isStorable ? pathToUnstorable(parsed.value) : undefined;
+  return unstorable === undefined ? parsed : toUnstorable(unstorable);
+}
+
+function readText(bytes: Uint8Array, ignoresBom: boolean): Text {
   let text: string;
   try {
     // By the decoder's `ignoreBOM` the mark stays in the text, where it is no JSON.
@@ -19,7 +54,11 @@ export function parseJsonBody(bytes: Uint8Array, ignoresBom: boolean): JsonBody 
   }
   if (text.trim() === '')
     return { ok: false, msg: 'The body is empty: send a JSON document', position: undefined };
-  const parsed = parseJsonDocument(text);
+  return { ok: true, text };
+}
+
+function parseText(text: string, rules: JsonRules): JsonBody {
+  const parsed = parseJsonDocument(text, rules);
   if (parsed.ok) return parsed;
   const { kind, position } = parsed.error;
   return { ok: false, msg: messageOf(kind, text, position), position };
@@ -32,7 +71,19 @@ function messageOf(kind: JsonError['kind'], text: string, position: number | und
   return `${MESSAGES[kind]} at line ${place.line}, column ${place.column}${mistake}`;
 }
 
-const MESSAGES: Readonly<Record<JsonError['kind'], string>> = {
+/** Without line and column: they take longer to find than the event loop may wait. */
+function toLargeError({ kind, position, path }: JsonStepsError): JsonBody {
+  if (kind === 'unstorable') return toUnstorable(path);
+  return { ok: false, msg: `${MESSAGES[kind]} at character ${position + 1}`, position };
+}
+
+function toUnstorable(unstorable: readonly (string | number)[]): JsonBody {
+  return { ok: false, msg: UNSTORABLE, position: undefined, unstorable };
+}
+
+export const UNSTORABLE = 'Input must be text without U+0000 and without lone surrogates';
+
+const MESSAGES: Readonly<Record<Exclude<JsonStepsError['kind'], 'unstorable'>, string>> = {
   not_json: 'The body is not valid JSON',
   repeated_name: 'An object in the body repeats a name',
   too_deep: 'The body is nested too deeply',

@@ -1,5 +1,5 @@
-// The body of a request as a stream that asks for no more than is consumed, with a limit on its bytes. The server can end
-// it from outside (deadline, broken framing). Leaving it early does not end the connection: the response is still to go.
+// The body of a request as a stream that asks for no more than is consumed, with limits on its bytes and its time. The server
+// can end it from outside (broken framing). Leaving it early does not end the connection: the response is still to go.
 import type { Readable } from 'node:stream';
 import type { RequestHead } from './request-head.ts';
 
@@ -26,9 +26,18 @@ type Source = {
   readonly head: Pick<RequestHead, 'hasBody' | 'contentLength'>;
   /** Called before the first byte is asked for: where a client waits for `100 Continue`, it is sent here. */
   readonly onWanted?: () => void;
+  /** When the whole body must have arrived, on the clock of `performance.now()`; no limit when absent. */
+  readonly lateAtMs?: number;
 };
 
-/** Iterate it, or collect it with `read`. Both throw RequestError; either may be used once. */
+export type BodyTimes = {
+  /** How long the client may take to send the next byte. */
+  readonly idleMs: number;
+  /** How long the whole body may take, the time that its consumer takes included. */
+  readonly totalMs: number;
+};
+
+/** Iterate it, stream it, or collect it with `read`. All throw RequestError; one of them may be used, once. */
 export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #stream: Readable;
   readonly #source: Source;
@@ -70,7 +79,19 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return Buffer.concat(pieces);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+  [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    const { lateAtMs = Infinity } = this.#source;
+    return this.#iterate(() => lateAtMs - performance.now());
+  }
+
+  /** For a body that may take longer than those that are read whole. */
+  stream({ idleMs, totalMs }: BodyTimes): AsyncGenerator<Uint8Array, void, undefined> {
+    const lateAtMs = performance.now() + totalMs;
+    return this.#iterate(() => Math.min(idleMs, lateAtMs - performance.now()));
+  }
+
+  /** `waitMs` is how long the next bytes may take. */
+  async *#iterate(waitMs: () => number): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#isEnded) return;
     const stream = this.#stream;
     this.#source.onWanted?.();
@@ -88,22 +109,32 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     // The client may have left before anybody listened; no event would come then.
     if (stream.destroyed) fail();
     try {
-      for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) yield piece;
+      for (let piece = await this.#next(waitMs); piece !== undefined; piece = await this.#next(waitMs))
+        yield piece;
     } finally {
       this.#isLeft = true;
       stream.off('data', take).pause();
     }
   }
 
-  async #next(): Promise<Buffer | undefined> {
+  async #next(waitMs: () => number): Promise<Buffer | undefined> {
     while (this.#pieces.length === 0) {
       if (this.#error !== undefined) throw new RequestError(this.#error);
       if (this.#isEnded) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
+      const limit = setTimer(waitMs(), () => this.interrupt('late'));
       this.#stream.resume();
       await promise;
+      clearTimeout(limit);
     }
     return this.#pieces.shift();
   }
 }
+
+/** None without a limit: Node turns one that is too long for it into 1 ms. */
+function setTimer(ms: number, onEnd: () => void): NodeJS.Timeout | undefined {
+  return ms < MAX_TIMER_MS ? setTimeout(onEnd, Math.max(0, ms)) : undefined;
+}
+
+const MAX_TIMER_MS = 2 ** 31 - 1;

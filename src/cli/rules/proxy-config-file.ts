@@ -1,5 +1,5 @@
 // Finds out what a document is, a config or a proxy_config, and takes a proxy_config out of what the admin API returns.
-import { isObject } from '../../base/json-document.ts';
+import { isObject } from '../../base/json/json-document.ts';
 import type { Loc } from '../../base/schema.ts';
 
 export type Recognized = {

@@ -1,6 +1,7 @@
 // Every error of the platform's API: its code, its status and what happened. The only file that maps an error to a status.
 // No response repeats what was sent.
 import { DomainError, type DomainErrorKind, InvalidInput } from '../../base/domain-error.ts';
+import { BodyError, type BodyErrorKind } from '../../base/http/body-error.ts';
 import {
   type ErrorCode,
   errorResponse,
@@ -21,6 +22,8 @@ const ERRORS = {
   bad_target: [400, 'Invalid path: dot segments, backslashes and non-ASCII bytes are not allowed'],
   proxy_request: [400, 'This is not a proxy: send the path alone'],
   unexpected_body: [400, 'GET and HEAD must have no body'],
+  not_decodable: [400, 'The body is not what Content-Encoding announces'],
+  malformed_multipart: [400, 'The body is not valid multipart/form-data'],
   unusable: [400, 'The request is well-formed and cannot be carried out'],
   unauthenticated: [401, 'A valid key is required'],
   forbidden: [403, 'The key does not have the permission'],
@@ -31,6 +34,7 @@ const ERRORS = {
   conflict: [409, 'The state of the resource does not allow this'],
   too_large: [413, 'The request body is too large'],
   content_type: [415, 'Send JSON, with Content-Type: application/json'],
+  content_coding: [415, 'The body has a Content-Encoding that is not accepted: see Accept-Encoding'],
   expectation: [417, 'Expect must be 100-continue'],
   too_many: [429, 'Too many requests: try again later'],
   head_too_large: [431, 'The head of the request is too large: send fewer or shorter header fields'],
@@ -38,7 +42,7 @@ const ERRORS = {
   unavailable: [503, 'Temporarily unavailable: try again later'],
   version: [505, 'Use HTTP/1.1'],
 } as const satisfies Readonly<
-  Record<DomainErrorKind | RequestErrorKind, readonly [status: number, meaning: string]>
+  Record<DomainErrorKind | RequestErrorKind | BodyErrorKind, readonly [status: number, meaning: string]>
 > &
   Readonly<Record<string, readonly [status: number, meaning: string]>>;
 
@@ -59,6 +63,7 @@ export function platformError(
 export function toErrorResponse(error: unknown): HttpResponse | undefined {
   if (error instanceof InvalidInput) return jsonResponse(422, { detail: capIssues(error.issues) });
   if (error instanceof RequestError) return platformError(error.kind);
+  if (error instanceof BodyError) return platformError(error.kind, error.message, error.fields);
   if (!(error instanceof DomainError)) return undefined;
   return platformError(error.kind, error.message, {
     ...(error.kind === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer' } : {}),

@@ -1,6 +1,6 @@
 // Parses a document of many secrets: NAME=value lines, or a JSON object of strings. Pure. An error names the source and the
 // line and never quotes it: it may be a secret in the wrong place.
-import { type JsonError, parseJsonDocument } from '../../base/json-document.ts';
+import { type JsonError, parseJsonDocument } from '../../base/json/json-document.ts';
 
 export type FoundSecret = { readonly name: string; readonly value: string; readonly from: string };
 

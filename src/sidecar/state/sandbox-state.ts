@@ -1,7 +1,7 @@
 // What is stored of a sandbox across restarts: an immutable value, and its text for the sealed store. One of the files
 // that may reveal secrets: it writes them into the text that is sealed.
 import { randomBytes } from 'node:crypto';
-import { parseJsonDocument } from '../../base/json-document.ts';
+import { parseJsonDocument } from '../../base/json/json-document.ts';
 import { type Issue, parseWith, z } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';

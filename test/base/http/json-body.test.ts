@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import { parseJsonBody } from '../../../src/base/http/json-body.ts';
+import { describe, expect, it } from 'vitest';
+import { parseJsonBody, readJsonBody, UNSTORABLE } from '../../../src/base/http/json-body.ts';
+import { STRICT } from '../../../src/base/json/json-document.ts';
 
 it.each([
   ['{"a":["ä"]}', { ok: true, value: { a: ['ä'] } }],
@@ -37,4 +38,42 @@ it.each([[[0x22, 0xff, 0x22]], [[0x22, 0xc0, 0xaf, 0x22]], [[0x22, 0xed, 0xa0, 0
 it('a byte order mark is ignored or rejected', () => {
   expect(parseJsonBody(Buffer.from('\ufeff1'), true)).toEqual({ ok: true, value: 1 });
   expect(parseJsonBody(Buffer.from('\ufeff1'), false)).toMatchObject({ ok: false });
+});
+
+describe('a body of any size', () => {
+  const rules = { ...STRICT, ignoresBom: true };
+  // One that is parsed at once, one that is parsed in slices.
+  const sizes = [1, 70_000] as const;
+  const spaced = (text: string, size: number): Buffer => Buffer.from(text + ' '.repeat(size));
+
+  it.each(sizes)('is parsed by its rules (%i bytes)', async (size) => {
+    const lenient = { ...rules, maxDepth: 40, mayRepeatNames: true, isStorable: false };
+    const deep = '['.repeat(33) + ']'.repeat(33);
+    for (const [text, strict] of [
+      ['{"a":1,"a":2}', { ok: false, msg: expect.stringContaining('repeats a name'), position: 7 }],
+      [deep, { ok: false, msg: expect.stringContaining('nested too deeply'), position: 32 }],
+      ['{"a":["\\u0000"]}', { ok: false, msg: UNSTORABLE, position: undefined, unstorable: ['a', 0] }],
+    ] as const) {
+      expect(await readJsonBody(spaced(text, size), rules)).toEqual(strict);
+      expect(await readJsonBody(spaced(text, size), lenient)).toEqual({ ok: true, value: JSON.parse(text) });
+    }
+    expect(await readJsonBody(spaced('{"a":1,}', size), rules)).toMatchObject({ ok: false, position: 7 });
+    expect(await readJsonBody(spaced('', size), rules)).toMatchObject({ ok: false, position: undefined });
+    expect(await readJsonBody(spaced('\ufeff{}', size), rules)).toEqual({ ok: true, value: {} });
+  });
+
+  it('lets other work run while it is parsed', async () => {
+    const text = JSON.stringify(Array.from({ length: 30_000 }, (_, at) => ({ at })));
+    let turns = 0;
+    let isParsed = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isParsed) setImmediate(count);
+    };
+    setImmediate(count);
+    const parsed = await readJsonBody(Buffer.from(text), rules);
+    isParsed = true;
+    expect(parsed).toMatchObject({ ok: true });
+    expect(turns).toBeGreaterThan(3);
+  });
 });

@@ -1,7 +1,7 @@
 // Fuzz target: a document is validated without a throw; what is accepted compiles, is written back as it was read, and decides;
 // an issue names a location that exists and quotes no opaque value. Input: the document.
 import assert from 'node:assert/strict';
-import { parseJsonDocument } from '../../../src/base/json-document.ts';
+import { parseJsonDocument } from '../../../src/base/json/json-document.ts';
 import type { Issue } from '../../../src/base/schema.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { parseAuthority } from '../../../src/policy/authority/authority.ts';

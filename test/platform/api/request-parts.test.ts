@@ -54,8 +54,11 @@ describe('the parts of a request', () => {
 
   it('are rejected however many issues fit into a body', async () => {
     const names = Array.from({ length: 200_000 }, (_, at) => `"${at}":1`);
-    const rejected = await read(`{${names.join(',')}}`).catch((error: unknown) => error);
-    expect((rejected as InvalidInput).issues).toHaveLength(200_001);
+    const rejected = await read(`{${names.slice(0, 30_000).join(',')}}`).catch((error: unknown) => error);
+    expect((rejected as InvalidInput).issues).toHaveLength(30_001);
+    // More are not looked at one by one.
+    const sooner = await read(`{${names.join(',')}}`).catch((error: unknown) => error);
+    expect((sooner as InvalidInput).issues).toMatchObject([{ type: 'json_invalid' }]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parseJsonDocument } from '../../../base/json-document.ts';
+import { parseJsonDocument } from '../../../base/json/json-document.ts';
 import { parseWith, z } from '../../../base/schema.ts';
 import { codeOf } from '../database-error.ts';
 import { type Account, chooseAccount, runProgram } from './account.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonDocument } from '../../src/base/json-document.ts';
-import { placeOf, syntaxMistake } from '../../src/base/json-mistake.ts';
+import { parseJsonDocument } from '../../../src/base/json/json-document.ts';
+import { placeOf, syntaxMistake } from '../../../src/base/json/json-mistake.ts';
 
 function mistakeIn(text: string): string {
   const reading = parseJsonDocument(text);

@@ -1,7 +1,7 @@
 // JSON with one meaning only: repeated names, depth, and the position of what is wrong.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseJsonDocument } from '../../src/base/json-document.ts';
+import { parseJsonDocument } from '../../../src/base/json/json-document.ts';
 
 const kindOf = (text: string): string => {
   const reading = parseJsonDocument(text);

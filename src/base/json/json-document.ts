@@ -10,12 +10,28 @@ export type JsonReading =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: JsonError };
 
-/**
- * Parses a JSON text (RFC 8259) in which no object repeats a name, nothing is nested deeper than 32 levels, and all objects
- * together have at most 30,000 names.
- */
-export function parseJsonDocument(text: string): JsonReading {
-  const excess = findExcess(text);
+/** How strictly a JSON text is read. */
+export type JsonRules = {
+  readonly maxDepth: number;
+  /** Of the members of all objects together: what reads a document later looks at each of them in one turn of the event loop. */
+  readonly maxNames: number;
+  /** Of members with one name the last one counts, as with JSON.parse. */
+  readonly mayRepeatNames: boolean;
+  /** Text with U+0000 or half of a surrogate pair is rejected: PostgreSQL cannot store it unchanged. */
+  readonly isStorable: boolean;
+};
+
+export const STRICT: JsonRules = {
+  maxDepth: 32,
+  // More than any document of ours can hold.
+  maxNames: 30_000,
+  mayRepeatNames: false,
+  isStorable: true,
+};
+
+/** Parses a JSON text (RFC 8259) by all rules but `isStorable`. */
+export function parseJsonDocument(text: string, rules: JsonRules = STRICT): JsonReading {
+  const excess = findExcess(text, rules);
   if (excess !== undefined) return { ok: false, error: excess };
   let value: unknown;
   try {
@@ -23,7 +39,7 @@ export function parseJsonDocument(text: string): JsonReading {
   } catch (error) {
     return { ok: false, error: { kind: 'not_json', position: positionOfSyntaxError(error) } };
   }
-  const error = findRepeatedName(text);
+  const error = rules.mayRepeatNames ? undefined : findRepeatedName(text);
   return error === undefined ? { ok: true, value } : { ok: false, error };
 }
 
@@ -38,10 +54,6 @@ export function positionOfSyntaxError(error: unknown): number | undefined {
   return position === undefined ? undefined : Number(position);
 }
 
-const MAX_DEPTH = 32;
-// More than any document of ours can hold.
-const MAX_NAMES = 30_000;
-
 const QUOTE = 0x22;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
@@ -54,7 +66,7 @@ const CLOSING = 0x7d;
  * What the text has too much of, before it is parsed: JSON.parse takes half a second for a megabyte of brackets or of
  * names, and nothing else happens meanwhile. The text may be anything. Outside of strings each name has one colon.
  */
-function findExcess(text: string): JsonError | undefined {
+function findExcess(text: string, { maxDepth, maxNames }: JsonRules): JsonError | undefined {
   let [depth, names] = [0, 0];
   let deep: number | undefined;
   for (let at = 0; at < text.length; at += 1) {
@@ -62,10 +74,10 @@ function findExcess(text: string): JsonError | undefined {
     if (code === QUOTE) at = endOfString(text, at) - 1;
     else if (code === COLON) {
       names += 1;
-      if (names > MAX_NAMES) return { kind: 'too_many_names', position: at };
+      if (names > maxNames) return { kind: 'too_many_names', position: at };
     } else if ((code | BRACE_BIT) === OPENING) {
       depth += 1;
-      if (depth > MAX_DEPTH) deep ??= at;
+      if (depth > maxDepth) deep ??= at;
     } else if ((code | BRACE_BIT) === CLOSING) depth -= 1;
   }
   if (deep === undefined) return undefined;
