@@ -45,6 +45,8 @@ export type Access<G extends Grant = Grant> = {
    * revoked key or role.
    */
   confirm(entry: Entry, granted: G): Promise<G>;
+  /** Who shares a limit for each caller. */
+  callerOf(granted: G): string;
 };
 
 export type OrganizationGrant = {
@@ -63,6 +65,7 @@ export const anyone: Access<Record<never, never>> = {
   parameters: [],
   enter: async () => ({}),
   confirm: async () => ({}),
+  callerOf: () => 'anyone',
 };
 
 const KEY_SCHEMES = ['ApiKey', 'Bearer'];
@@ -84,6 +87,7 @@ export function inOrganization(permission: Permission): Access<OrganizationGrant
       requirePermission(caller.permissions, permission);
       return ofOrganization(caller);
     },
+    callerOf: keyOf,
   };
 }
 
@@ -113,7 +117,12 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
         ...(await authorizeInWorkspace(db, caller, workspaceId, permission)),
       };
     },
+    callerOf: keyOf,
   };
+}
+
+function keyOf({ caller }: OrganizationGrant): string {
+  return caller.keyId;
 }
 
 async function authenticate(entry: Entry): Promise<Caller> {

@@ -1,9 +1,7 @@
 // What the API gets of a request, from its listener or from a test.
 import type { Exchange } from '../../base/http/http-server.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
-import type { RouteMatch } from '../../base/http/route-table.ts';
 import type { ClientAddress } from './client-address.ts';
-import type { Route } from './route.ts';
 
 /** Aborts when the caller has left, or when the process begins to shut down. */
 export function signalOf({ left, draining }: Pick<ApiRequest, 'left' | 'draining'>): AbortSignal {
@@ -39,5 +37,6 @@ export type RequestContext = {
   readonly request: ApiRequest;
   /** Of the request target; its host means nothing. */
   readonly url: URL;
-  readonly match: RouteMatch<Route>;
+  /** Of the path. */
+  readonly params: Readonly<Record<string, string>>;
 };

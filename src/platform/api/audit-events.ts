@@ -57,7 +57,7 @@ class Succeeded extends Error {}
 
 /** Undefined where the route is not tracked, or grants no organization. */
 function toEntry(
-  { route: { tracking }, context: { request, url, match }, granted }: Audited<Grant>,
+  { route: { tracking }, context: { request, url, params }, granted }: Audited<Grant>,
   result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources'>>,
 ): AuditEntry | undefined {
   const { caller, organizationId, workspaceId } = granted;
@@ -68,7 +68,7 @@ function toEntry(
     workspaceId,
     userId: caller?.userId,
     keyId: caller?.keyId,
-    resources: idsIn(match.params),
+    resources: idsIn(params),
     ...result,
     request: {
       method: request.head.method,

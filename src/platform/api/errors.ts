@@ -6,12 +6,12 @@ import {
   type ErrorCode,
   errorResponse,
   type HttpResponse,
-  jsonResponse,
   listErrors,
   retryAfter,
 } from '../../base/http/http-response.ts';
 import { RequestError, type RequestErrorKind } from '../../base/http/request-body.ts';
 import { capIssues } from '../../base/schema.ts';
+import { type ApiError, problemErrors } from './contract/error-formats.ts';
 
 // Codes do not change.
 const ERRORS = {
@@ -59,16 +59,36 @@ export function platformError(
   return errorResponse(status, code, detail ?? meaning, fields);
 }
 
-/** The response to what a handler threw; undefined for a bug. */
-export function toErrorResponse(error: unknown): HttpResponse | undefined {
-  if (error instanceof InvalidInput) return jsonResponse(422, { detail: capIssues(error.issues) });
-  if (error instanceof RequestError) return platformError(error.kind);
-  if (error instanceof BodyError) return platformError(error.kind, error.message, error.fields);
+/** What a handler threw; undefined for a bug. */
+export function toApiError(error: unknown): ApiError | undefined {
+  if (error instanceof InvalidInput)
+    return {
+      status: 422,
+      code: 'invalid_input',
+      detail: 'The request is invalid',
+      issues: capIssues(error.issues),
+    };
+  if (error instanceof RequestError) return apiError(error.kind);
+  if (error instanceof BodyError)
+    return { ...apiError(error.kind), detail: error.message, fields: error.fields };
   if (!(error instanceof DomainError)) return undefined;
-  return platformError(error.kind, error.message, {
+  const fields = {
     ...(error.kind === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer' } : {}),
     ...(error.retryMs === undefined ? {} : retryAfter(error.retryMs)),
-  });
+  };
+  return { ...apiError(error.kind), detail: error.message, fields };
+}
+
+/** An error with the general text of its code. */
+export function apiError(code: PlatformErrorCode): ApiError {
+  const [status, detail] = ERRORS[code];
+  return { status, code, detail };
+}
+
+/** The response to what a handler threw, in our own format; undefined for a bug. */
+export function toErrorResponse(error: unknown): HttpResponse | undefined {
+  const found = toApiError(error);
+  return found && problemErrors.write(found, '');
 }
 
 /** An error in a stream of events, whose status was sent before. */

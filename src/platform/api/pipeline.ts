@@ -2,6 +2,7 @@
 // caller has the permission, what is asked; then the phases of the route. Independent of sockets.
 import { DomainError } from '../../base/domain-error.ts';
 import { type HttpResponse, jsonResponse } from '../../base/http/http-response.ts';
+import type { RequestHead } from '../../base/http/request-head.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
@@ -11,9 +12,13 @@ import type { Grant } from './access.ts';
 import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
 import { recordFailure } from './audit-events.ts';
-import { platformError, type StreamError, toErrorResponse, toStreamError } from './errors.ts';
+import { corsFields, preflight } from './contract/cors.ts';
+import { problemErrors } from './contract/error-formats.ts';
+import { pathsOf } from './contract/mount.ts';
+import { apiError, platformError, type StreamError, toApiError, toStreamError } from './errors.ts';
 import { type PhaseScope, runPhases, toEntry } from './phases.ts';
 import { readParts } from './request-parts.ts';
+import { createRouteLimits, type LimitRoute } from './route-limits.ts';
 import type { Call, Route } from './route.ts';
 import { streamBody } from './stream/streamed-body.ts';
 import { createWriteTurns, defaultTurns } from './write-turns.ts';
@@ -25,27 +30,50 @@ export type ApiScope = {
   readonly maxBodyBytes: number;
 };
 
-type Scope = ApiScope & PhaseScope;
+type Scope = ApiScope & PhaseScope & { readonly limit: LimitRoute };
 
 export function createApi(routes: readonly Route[], parts: ApiScope): Api {
-  const scope: Scope = { ...parts, write: createWriteTurns(parts.store, defaultTurns) };
-  const findRoute = createRouteTable(routes);
+  const scope: Scope = {
+    ...parts,
+    write: createWriteTurns(parts.store, defaultTurns),
+    limit: createRouteLimits(),
+  };
+  const findRoute = createRouteTable(toRows(routes));
   return async (request) => {
     const { target, method } = request.head;
     const url = new URL(`http://localhost${target}`);
-    const match = findRoute(method, url.pathname);
-    const { route, routes: others } = match;
-    if (route === undefined) return rejectRoute(others);
+    const { route: row, routes: rows, params } = findRoute(method, url.pathname);
+    if (row === undefined)
+      return rejectRoute(
+        rows.map(({ route }) => route),
+        request.head,
+      );
+    const { route } = row;
     try {
-      return await respond(scope, route, { request, url, match });
+      const response = await respond(scope, route, { request, url, params });
+      if (route.cors === undefined) return response;
+      return { ...response, fields: { ...response.fields, ...corsFields(route.cors, request.head) } };
     } catch (error) {
-      return internalError(scope, request, error);
+      return toFailure(scope, route, request, error).response;
     }
   };
 }
 
+type Row = Pick<Route, 'method' | 'path'> & { readonly route: Route };
+
+/** A row for each path of each route. Throws an Error where two routes have the same: that is a bug in the routes. */
+function toRows(routes: readonly Route[]): readonly Row[] {
+  const rows = routes.flatMap((route) =>
+    pathsOf(route).map((path) => ({ method: route.method, path, route })),
+  );
+  const names = rows.map(({ method, path }) => `${method} ${path}`);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`two routes for ${twice}`);
+  return rows;
+}
+
 async function respond(scope: Scope, route: Route, context: RequestContext): Promise<HttpResponse> {
-  const { request, url, match } = context;
+  const { request, url, params } = context;
   request.note({ route: route.path });
   let known: Grant | undefined;
   let pending: string | undefined;
@@ -53,17 +81,19 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
     const granted = await enter(scope, route, request, (partly) => (known = partly));
     known = granted;
     admitStream(route, request);
-    const parts = await readParts(route, { ...request, url }, match.params, scope.maxBodyBytes);
+    const parts = await readParts(route, { ...request, url }, params, scope.maxBodyBytes);
     const onEvent = (id: string): void => void (pending = id);
-    const outcome = await runPhases(scope, context, { route, granted, parts, onEvent });
+    const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
+      runPhases(scope, context, { route, granted, parts, onEvent }),
+    );
     return toResponse(scope, request, { route, outcome, call: { ...granted, ...parts } });
   } catch (thrown) {
     // The workspace was deleted since access to it was granted.
     const error = isOrphan(thrown) ? noWorkspace() : thrown;
-    const response = toErrorResponse(error) ?? internalError(scope, request, error);
+    const { response, status } = toFailure(scope, route, request, error);
     // What is unavailable, for the operator alone.
-    if (response.status === 503) request.note({ cause: errorCode(error) });
-    await recordFailure(scope, { route, context, granted: known, status: response.status, pending });
+    if (status === 503) request.note({ cause: errorCode(error) });
+    await recordFailure(scope, { route, context, granted: known, status, pending });
     return response;
   }
 }
@@ -101,7 +131,7 @@ function toResponse(scope: Scope, request: ApiRequest, { route, outcome, call }:
     return { status, body: String(body), fields: { 'Content-Type': response.textType, ...fields } };
   if (!isStreamResponse(response)) return jsonResponse(status, body, fields);
   const onError = (error: unknown): StreamError => {
-    if (toErrorResponse(error) === undefined) reportBug(scope, request, error);
+    if (toApiError(error) === undefined) reportBug(scope, request, error);
     return toStreamError(error);
   };
   const streamed = streamBody(response, request, {
@@ -115,16 +145,19 @@ function toResponse(scope: Scope, request: ApiRequest, { route, outcome, call }:
   return { status, body: streamed.body, fields: { ...streamed.fields, ...fields } };
 }
 
-function internalError(scope: ApiScope, request: ApiRequest, error: unknown): HttpResponse {
-  reportBug(scope, request, error);
-  return platformError('internal_error');
+/** The error in the format of the route. A bug is logged. */
+function toFailure(scope: ApiScope, { errors = problemErrors }: Route, request: ApiRequest, error: unknown) {
+  const known = toApiError(error);
+  if (known === undefined) reportBug(scope, request, error);
+  const failure = known ?? apiError('internal_error');
+  return { response: errors.write(failure, request.requestId), status: failure.status };
 }
 
 function reportBug({ log }: ApiScope, { requestId }: ApiRequest, error: unknown): void {
   log.error({ ...describeBug(error), request: requestId }, 'request failed');
 }
 
-function rejectRoute(others: readonly Route[]): HttpResponse {
+function rejectRoute(others: readonly Route[], head: RequestHead): HttpResponse {
   if (others.length === 0) return platformError('no_route');
-  return platformError('method', undefined, { Allow: allowedMethods(others) });
+  return preflight(others, head) ?? platformError('method', undefined, { Allow: allowedMethods(others) });
 }

@@ -1,6 +1,6 @@
-// The query of a request, by the schema of its route: text becomes the type that the schema wants, and nothing is ignored.
-// Pure.
-import { type Issue, toLocKey, type z } from '../../base/schema.ts';
+// The query of a request, by the schema of its route: text becomes the type that the schema wants. Pure.
+import { type Issue, toLocKey } from '../../base/schema.ts';
+import type { RequestParts } from './route.ts';
 
 /** `value` is for the schema to check; the issues are about names, which the schema does not see. */
 export type RawQuery = {
@@ -8,15 +8,21 @@ export type RawQuery = {
   readonly issues: readonly Issue[];
 };
 
-/** A name that the schema does not have is an issue, and so is a repeated one where the schema wants one value. */
-export function readQuery(search: URLSearchParams, schema: z.ZodObject | undefined): RawQuery {
-  const shape = schema?.shape ?? {};
+/**
+ * A name that the schema does not have is an issue, unless unknown names pass, and so is a repeated one where the schema wants
+ * one value.
+ */
+export function readQuery(
+  search: URLSearchParams,
+  { query, unknownNames = 'refuse' }: Pick<RequestParts, 'query' | 'unknownNames'>,
+): RawQuery {
+  const shape = query?.shape ?? {};
   const value: Record<string, unknown> = {};
   const issues: Issue[] = [];
   for (const name of new Set(search.keys())) {
     const found = Object.hasOwn(shape, name) ? kindOf(shape[name]) : undefined;
     if (found === undefined) {
-      issues.push(unknownName(name));
+      if (unknownNames === 'refuse') issues.push(unknownName(name));
       continue;
     }
     const texts = search.getAll(name);

@@ -33,7 +33,7 @@ export async function readParts(
     if (path === undefined) return take(schema, input, place);
     issues.push([toUnstorable([place], path)]);
   };
-  const query = readQuery(request.url.searchParams, route.query);
+  const query = readQuery(request.url.searchParams, route);
   issues.push(query.issues);
   const read = {
     params: takeText(route.params, params, 'path'),

@@ -4,7 +4,10 @@ import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Database } from '../store/database.ts';
 import type { Access, Grant } from './access.ts';
+import type { Cors } from './contract/cors.ts';
+import type { ErrorFormat } from './contract/error-formats.ts';
 import type { Outcome, OutcomeOf, PieceOf, Responses, SourceOf } from './responses.ts';
+import type { RunningLimit } from './route-limits.ts';
 
 /** A tracked operation of the audit log, or the reason why there is none. */
 export type Tracking = { readonly operation: Operation } | { readonly untracked: string };
@@ -17,6 +20,8 @@ export type RequestParts = {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** What becomes of names in a query that its schema does not have; `refuse` when absent. */
+  readonly unknownNames?: 'pass' | 'refuse';
 };
 
 /** What a route says besides its access, its responses and its phases. */
@@ -28,6 +33,13 @@ export type RouteFacts = {
   readonly summary: string;
   /** Statuses that it may have besides 401, 403, 422, 429 and 5xx; none when absent. */
   readonly failures?: readonly (404 | 409 | 400 | 413)[];
+  /** Other paths with the same response, made by `mount`; OpenAPI, metrics and the log name `path`. */
+  readonly aliases?: readonly string[];
+  /** The format of its errors; `problemErrors` when absent. */
+  readonly errors?: ErrorFormat;
+  /** Whose pages may call it; without it, those of its own origin alone. */
+  readonly cors?: Cors;
+  readonly limits?: { readonly running?: RunningLimit };
 };
 
 /** One authorized request: exactly what its access grants, and its validated parts. */
@@ -91,6 +103,11 @@ type Part<S extends z.ZodType | undefined> = S extends z.ZodType ? z.output<S> :
 /** A handler without a body to send may return nothing. */
 type Returned<R extends Responses> = OutcomeOf<R> | (null extends R[keyof R] ? void : never);
 
+/** Clients of a public path may be newer than this platform; those of our own paths are of its version. */
+function unknownNamesOf(path: string): 'pass' | 'refuse' {
+  return path.startsWith('/v1/') ? 'refuse' : 'pass';
+}
+
 /** A route whose phases see its grant and its parts by their types, and whose outcome fits its responses. */
 export function defineRoute<
   G extends Grant,
@@ -107,10 +124,12 @@ export function defineRoute<
     readonly params?: P;
     readonly query?: Q;
     readonly body?: B;
+    /** Names that the schemas do not have are refused below `/v1/` and pass elsewhere, unless the route says it. */
+    readonly unknownNames?: 'pass' | 'refuse';
   } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>> &
     Production<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, R>,
 ): Route {
-  return route as unknown as Route;
+  return { unknownNames: unknownNamesOf(route.path), ...route } as unknown as Route;
 }
 
 /** The tracking of most reads. */

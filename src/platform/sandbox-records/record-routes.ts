@@ -1,5 +1,5 @@
 // Records of sandboxes: a sidecar sends them in batches with the token of its sandbox; callers of the workspace list them.
-import { DomainError, InvalidInput } from '../../base/domain-error.ts';
+import { InvalidInput } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
@@ -7,32 +7,6 @@ import { recordBatch, storableTime, storedRecord } from './record-schema.ts';
 import { type Position, formatCursor, listRecords, parseCursor, storeRecords } from './records.ts';
 import { withSandboxToken } from './sandbox-access.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
-
-/** A batch takes milliseconds to tens of milliseconds. */
-const RETRY_MS = 1_000;
-const TOO_MANY = 'Too many batches of records at the same time: send this batch again';
-
-/**
- * Limits the batches that are stored at a time: in total, because each uses a database connection, and per sandbox, so
- * that one sandbox cannot crowd out the others. Throws DomainError above the limits.
- */
-export function createBatchLimit(limits: { readonly total: number; readonly perSandbox: number }) {
-  const running: string[] = [];
-  return async <T>(sandbox: string, work: () => Promise<T>): Promise<T> => {
-    const own = running.filter((other) => other === sandbox).length;
-    if (running.length >= limits.total || own >= limits.perSandbox)
-      throw new DomainError('too_many', TOO_MANY, RETRY_MS);
-    running.push(sandbox);
-    try {
-      return await work();
-    } finally {
-      running.splice(running.indexOf(sandbox), 1);
-    }
-  };
-}
-
-/** For this process. Two per sandbox: a batch may be sent again while its first attempt is still in progress. */
-const withBatchLimit = createBatchLimit({ total: 8, perSandbox: 2 });
 
 const sendRecords = defineRoute({
   method: 'POST',
@@ -44,9 +18,10 @@ const sendRecords = defineRoute({
   body: recordBatch,
   responses: { 200: z.strictObject({ received: z.int(), added: z.int().describe('Records that were new') }) },
   failures: [413],
+  // Each uses a database connection. Two of a sandbox: a batch may be sent again while its first attempt is in progress.
+  limits: { running: { total: 8, perCaller: 2 } },
   async handle({ db, workspaceId, sandbox, body }) {
-    const scope = { workspaceId, sandbox };
-    const added = await withBatchLimit(`${workspaceId}/${sandbox}`, () => storeRecords(db, scope, body));
+    const added = await storeRecords(db, { workspaceId, sandbox }, body);
     return { body: { received: body.records.length, added } };
   },
 });

@@ -18,4 +18,5 @@ export const withSandboxToken: Access<SandboxGrant> = {
     }
   },
   confirm: ({ db, ...request }) => authenticateSandbox(db, credentialsOf(request)),
+  callerOf: ({ workspaceId, sandbox }) => `${workspaceId}/${sandbox}`,
 };

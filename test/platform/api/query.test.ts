@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from '../../../src/base/schema.ts';
 import { readQuery } from '../../../src/platform/api/query.ts';
 
-const schema = z.strictObject({
+const query = z.strictObject({
   limit: z.int().min(1).default(10),
   is_new: z.boolean().optional(),
   operations: z.array(z.string()).optional(),
@@ -27,11 +27,11 @@ describe('a query', () => {
     ['name=a%20b%2B', { name: 'a b+' }],
   ];
   it.each(rows)('%j becomes what the schema asks for', (text, value) => {
-    expect(readQuery(new URLSearchParams(text), schema)).toEqual({ value, issues: [] });
+    expect(readQuery(new URLSearchParams(text), { query })).toEqual({ value, issues: [] });
   });
 
   it('that names what the route does not know is an issue each', () => {
-    const { issues } = readQuery(new URLSearchParams('limt=5&__proto__=1&constructor=2'), schema);
+    const { issues } = readQuery(new URLSearchParams('limt=5&__proto__=1&constructor=2'), { query });
     expect(issues.map(({ loc, type }) => [loc, type])).toEqual([
       [['query', 'limt'], 'extra_forbidden'],
       [['query', '__proto__'], 'extra_forbidden'],
@@ -39,8 +39,13 @@ describe('a query', () => {
     ]);
   });
 
+  it('that names what the route does not know is read without it where unknown names pass', () => {
+    const search = new URLSearchParams('limit=5&limt=5&__proto__=1&constructor=2&x=1&x=2');
+    expect(readQuery(search, { query, unknownNames: 'pass' })).toEqual({ value: { limit: 5 }, issues: [] });
+  });
+
   it('that gives one value twice is an issue, since two readers could take different ones', () => {
-    const { value, issues } = readQuery(new URLSearchParams('limit=5&limit=6'), schema);
+    const { value, issues } = readQuery(new URLSearchParams('limit=5&limit=6'), { query });
     expect(issues).toEqual([
       { loc: ['query', 'limit'], msg: 'Send this query parameter once', type: 'value_error' },
     ]);
@@ -48,6 +53,6 @@ describe('a query', () => {
   });
 
   it('is refused whole where the route has none', () => {
-    expect(readQuery(new URLSearchParams('a=1'), undefined).issues).toHaveLength(1);
+    expect(readQuery(new URLSearchParams('a=1'), {}).issues).toHaveLength(1);
   });
 });

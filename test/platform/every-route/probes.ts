@@ -231,7 +231,7 @@ function* queryProbes(example: Example): Generator<Sent> {
     yield {
       what: `an unknown parameter ${name}`,
       operation,
-      isValid: false,
+      isValid: operation.route.unknownNames === 'pass',
       path: (values) => path(values, `?${new URLSearchParams([[name, canary]])}`),
       ask,
     };

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createBatchLimit } from '../../../src/platform/sandbox-records/record-routes.ts';
 import { expireRecords } from '../../../src/platform/sandbox-records/records.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { type RecordScene, batchOf, createRecordScene, firstMs, recordOf } from './record-scene.ts';
@@ -72,19 +71,6 @@ describe('a batch of records', () => {
     const token = await scene.token('sizes');
     expect((await scene.send(token, batchOf(1_001))).status).toBe(422);
     expect((await scene.send(token, batchOf(0))).status).toBe(422);
-  });
-
-  it('is limited per sandbox and in total, with a retry time, and a failed batch frees its slot', async () => {
-    const run = createBatchLimit({ total: 3, perSandbox: 2 });
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const first = [run('a', () => promise), run('a', () => promise)];
-    await expect(run('a', async () => 1)).rejects.toMatchObject({ kind: 'too_many', retryMs: 1_000 });
-    const other = run('b', () => promise);
-    await expect(run('c', async () => 1)).rejects.toMatchObject({ kind: 'too_many' });
-    resolve();
-    await Promise.all([...first, other]);
-    await expect(run('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await Promise.all([1, 2].map((i) => run('a', async () => i)))).toEqual([1, 2]);
   });
 
   it('is rejected with 429 while two batches of its sandbox are in progress', async () => {

@@ -83,6 +83,13 @@ export const sharedResponses: Readonly<Record<string, ResponseObject>> = Object.
   }),
 );
 
+/** The response that the reference is to. */
+export function sharedResponse(status: number): ResponseObject {
+  const response = sharedResponses[SHARED[status]?.[0] ?? ''];
+  if (response === undefined) throw new Error(`no shared response has the status ${status}`);
+  return response;
+}
+
 export function responseReference(status: number): Reference {
   return { $ref: `#/components/responses/${SHARED[status]?.[0]}` };
 }

@@ -10,6 +10,7 @@ import {
   problemSchema,
   requestId,
   responseReference,
+  sharedResponse,
   securitySchemes,
   sharedParameters,
   sharedResponses,
@@ -120,9 +121,15 @@ function responsesOf(
     ...Object.fromEntries(
       Object.entries(responses).map(([status, response]) => [status, toSuccess(response, convert)]),
     ),
-    ...Object.fromEntries(statuses.map((status) => [status, responseReference(status)])),
-    '5XX': responseReference(500),
+    ...Object.fromEntries(
+      [...statuses, 500].map((status) => [status === 500 ? '5XX' : status, toFailure(route, status)]),
+    ),
   };
+}
+
+function toFailure({ errors }: Route, status: number): ResponseObject | Reference {
+  if (errors === undefined) return responseReference(status);
+  return { ...sharedResponse(status), content: { [errors.mediaType]: { schema: errors.schema } } };
 }
 
 function toSuccess(response: ResponseSchema, convert: (schema: z.ZodType) => JsonSchema): ResponseObject {
@@ -140,8 +147,8 @@ function toSuccess(response: ResponseSchema, convert: (schema: z.ZodType) => Jso
 }
 
 const DESCRIPTION =
-  'The response for an id of another workspace or organization is the same as for one that does not exist. A field that is ' +
-  'not described here is rejected. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
+  'The response for an id of another workspace or organization is the same as for one that does not exist. A field of ' +
+  'a body that is not described here is rejected, and below /v1/ a query parameter too; elsewhere it is ignored. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
 
 type ComponentSchemas = ReturnType<typeof createComponentSchemas>;
 
