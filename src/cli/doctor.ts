@@ -1,9 +1,10 @@
 // `sallyport doctor [URL]`: checks what a client of a running proxy needs, and names for each failure what to do.
 import { InputError } from '../base/input-error.ts';
 import { type ListenAddress, formatAddress, toReachable } from '../base/listen-address.ts';
+import { shellQuote } from '../base/shell-export.ts';
 import type { Config } from '../sidecar/config.ts';
 import { type ReadAuthority, readAuthority } from './ca.ts';
-import { parseCommandLine } from './command/declaration.ts';
+import { type Values, parseCommandLine } from './command/declaration.ts';
 import { doctorCommand } from './command/inspection-commands.ts';
 import { checkClients } from './doctor/client-trust.ts';
 import { type Finding, failed, ok } from './doctor/finding.ts';
@@ -22,18 +23,32 @@ export async function run(args: readonly string[]): Promise<number> {
   const { json, ...flags } = values;
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
-  const findings = await examine(config, asked);
+  const findings = await examine(config, asked, envOptions(flags));
   process.stdout.write(json ? `${JSON.stringify({ findings }, null, 2)}\n` : findings.map(toText).join(''));
   return findings.some(({ state }) => state === 'failed') ? 1 : 0;
 }
 
-async function examine(config: Config, asked: AskedRequest | undefined): Promise<readonly Finding[]> {
+/** What `sallyport env` needs to find the proxy that `doctor` was asked about. */
+function envOptions(flags: Values<typeof doctorCommand.options>): readonly string[] {
+  const names = ['config', 'proxy-config', 'listen', 'state-dir'] as const;
+  return names.flatMap((name) => {
+    const value = flags[name];
+    if (value === undefined) return [];
+    return `--${name} ${/^[\w./:@%+-]+$/.test(value) ? value : shellQuote(value)}`;
+  });
+}
+
+async function examine(
+  config: Config,
+  asked: AskedRequest | undefined,
+  options: readonly string[],
+): Promise<readonly Finding[]> {
   const proxy = toReachable(config.listen);
   const findings: Finding[] = [probeFinding(proxy, await askProbe(proxy, '/readyz'))];
   const authority = await readCa(config, findings);
   if (authority !== undefined) {
     findings.push(clockFinding(authority, Date.now()));
-    findings.push(...(await checkClients(authority.certificate, process.env)));
+    findings.push(...(await checkClients(authority.certificate, process.env, options)));
   }
   if (asked !== undefined) findings.push(...(await checkUrl(config, asked, { proxy, authority })));
   return findings;

@@ -68,6 +68,8 @@ describe('doctor', () => {
     );
     expect(stdout).toMatch(/^FAILED {3}HTTPS_PROXY: is not set/m);
     expect(stdout).toMatch(/^FAILED {3}CA in \w+: .*\n +-> run eval/m);
+    const options = `--listen 127.0.0.1:1 --state-dir ${scratch.path}`;
+    expect(stdout).toContain(`run eval "$(sallyport env ${options})" in the shell of the client`);
     const failures = stdout.match(/^FAILED/gm)?.length;
     expect(stdout.match(/^ +-> /gm)).toHaveLength(failures ?? 0);
   });

@@ -25,34 +25,44 @@ const clients: readonly Client[] = [
   { program: 'git', variables: ['GIT_SSL_CAINFO'], usesSystemRoots: true },
 ];
 
-const CURE = 'run eval "$(sallyport env)" in the shell of the client, or start it with `sallyport run`';
+/** `options`: of the `sallyport env` to run, as they are written in a shell. */
+function cureWith(options: readonly string[]): string {
+  const command = ['sallyport env', ...options].join(' ');
+  return `run eval "$(${command})" in the shell of the client, or start it with \`sallyport run\``;
+}
 
-/** Java reads a truststore, and an old Node needs a preload: files that `env` writes only where it is asked to. */
-const CURE_WITH_FILES =
-  'run eval "$(sallyport env --write DIR)" in the shell of the client, or start it with `sallyport run`';
-
-/** `ca`: of the proxy. */
-export async function checkClients(ca: X509Certificate, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
-  const findings: Finding[] = [proxyVariable(env)];
-  for (const client of clients) findings.push(await checkClient(client, ca.fingerprint256, env));
-  findings.push(await checkJava(ca, env));
+/** `ca`: of the proxy. `options`: those with which `env` finds the same proxy. */
+export async function checkClients(
+  ca: X509Certificate,
+  env: NodeJS.ProcessEnv,
+  options: readonly string[] = [],
+): Promise<readonly Finding[]> {
+  const cure = cureWith(options);
+  // Java reads a truststore, and an old Node needs a preload: files that `env` writes only where it is asked to.
+  const cureWithFiles = cureWith([...options, '--write DIR']);
+  const findings: Finding[] = [proxyVariable(env, cure)];
+  for (const client of clients) findings.push(await checkClient(client, { ca, env, cure }));
+  findings.push(await checkJava({ ca, env, cure: cureWithFiles }));
   // With the preload of `sallyport env` old versions use the proxy too.
   const isHelped = hasPreload(env['NODE_OPTIONS']);
   const warning = isHelped ? undefined : await oldNodeWarning('node', env);
   if (warning !== undefined)
-    findings.push(failed('Node version', warning, `use a newer Node, or ${CURE_WITH_FILES}`));
+    findings.push(failed('Node version', warning, `use a newer Node, or ${cureWithFiles}`));
   return findings;
 }
 
-function proxyVariable(env: NodeJS.ProcessEnv): Finding {
+function proxyVariable(env: NodeJS.ProcessEnv, cure: string): Finding {
   const isSet = ['HTTPS_PROXY', 'https_proxy'].some((name) => (env[name] ?? '') !== '');
   // The value may hold the token of the proxy.
   return isSet
     ? ok('HTTPS_PROXY', 'is set')
-    : failed('HTTPS_PROXY', 'is not set, so clients of this shell do not use the proxy', CURE);
+    : failed('HTTPS_PROXY', 'is not set, so clients of this shell do not use the proxy', cure);
 }
 
-async function checkClient(client: Client, fingerprint: string, env: NodeJS.ProcessEnv): Promise<Finding> {
+type Wanted = { readonly ca: X509Certificate; readonly env: NodeJS.ProcessEnv; readonly cure: string };
+
+async function checkClient(client: Client, { ca, env, cure }: Wanted): Promise<Finding> {
+  const { fingerprint256: fingerprint } = ca;
   const { program, variables, usesSystemRoots } = client;
   const check = `CA in ${program}`;
   if ((await findProgram(program, env)) === undefined) return skipped(check, `${program} is not installed`);
@@ -61,20 +71,20 @@ async function checkClient(client: Client, fingerprint: string, env: NodeJS.Proc
     if (usesSystemRoots && hasCertificate(systemRoots(), fingerprint))
       return ok(check, 'among the roots of the system');
     const names = variables.length === 1 ? `${variables[0]} is` : `${variables.join(' and ')} are`;
-    return failed(check, `${program} does not trust the CA: ${names} not set`, CURE);
+    return failed(check, `${program} does not trust the CA: ${names} not set`, cure);
   }
   const file = env[name] ?? '';
   try {
     const blocks = certificateBlocks(await readFile(file, 'utf8'));
     if (hasCertificate(blocks, fingerprint)) return ok(check, `${name} names a file with the CA`);
-    return failed(check, `${file} (${name}) does not contain the CA of this proxy`, CURE);
+    return failed(check, `${file} (${name}) does not contain the CA of this proxy`, cure);
   } catch (error) {
-    return failed(check, `${file} (${name}) cannot be read: ${String(codeOf(error))}`, CURE);
+    return failed(check, `${file} (${name}) cannot be read: ${String(codeOf(error))}`, cure);
   }
 }
 
 /** A truststore may be encrypted, so of one that is named only that is checked. */
-async function checkJava({ raw }: X509Certificate, env: NodeJS.ProcessEnv): Promise<Finding> {
+async function checkJava({ ca: { raw }, env, cure }: Wanted): Promise<Finding> {
   const check = 'CA in java';
   const program = await findProgram('java', env);
   if (program === undefined) return skipped(check, 'java is not installed');
@@ -86,7 +96,7 @@ async function checkJava({ raw }: X509Certificate, env: NodeJS.ProcessEnv): Prom
   if (store?.content.includes(raw)) return ok(check, `${store.file} contains it`);
   const found = store === undefined ? 'it has no truststore' : `${store.file} lacks it or is encrypted`;
   const text = `java does not trust the CA: JAVA_TOOL_OPTIONS names no -Djavax.net.ssl.trustStore, and ${found}`;
-  return failed(check, text, CURE_WITH_FILES);
+  return failed(check, text, cure);
 }
 
 /** The one that this Java reads without the option: the first of these that exists. `jre` is a part of JDK 8. */
