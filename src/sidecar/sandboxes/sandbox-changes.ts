@@ -214,7 +214,8 @@ function stale({ revision }: ActiveRules): Problem {
 
 const PROTECTED: Problem = {
   kind: 'protected',
-  message: 'The operator\'s config sets the listener, token and limits of the sandbox "default"',
+  message:
+    'The config of the operator sets the listener, token and limits of the sandbox "default", which cannot be deleted: change the config',
 };
 
 const FILE_WINS: Issue = {

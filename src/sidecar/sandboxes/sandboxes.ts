@@ -129,5 +129,7 @@ export class Sandboxes {
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const code = codeOf(error);
+  // Node has no code of its own for the lock of another process; the log names that process.
+  if (code === 'ERR_SQLITE_ERROR') return 'another process may have its lock';
   return code === undefined ? causeOf(error.cause) : String(code);
 }

@@ -123,7 +123,11 @@ it.each([
   const refused = await proxy.admin(method, '/v1/sandboxes/default', body);
   expect(refused).toMatchObject({
     status: 409,
-    body: { detail: expect.stringContaining('sets the listener, token and limits') },
+    body: {
+      detail: expect.stringMatching(
+        /sets the listener, token and limits .* cannot be deleted: change the config$/,
+      ),
+    },
   });
   expect((await proxy.admin('GET', '/v1/sandboxes/default')).body).toMatchObject({
     limits: { max_connections: 10_000 },
@@ -172,6 +176,20 @@ describe('a store that fails', () => {
     expect(await connectStatus(proxy.port, scene.authority, OTHER)).toBe('407 proxy_auth_required');
     store.failWith(undefined);
     expect((await proxy.admin(method, path, body)).status).toBeLessThan(300);
+  });
+
+  it('because another process has its lock says so', async () => {
+    await using scene = await createSandboxScene();
+    const store: MemoryStore = createMemoryStore();
+    const proxy = await scene.start({ state: store });
+    const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR' });
+    store.failWith(new Error('another process uses this state', { cause: busy }));
+    expect(await proxy.admin('PUT', CONFIG, keyRules('new'))).toMatchObject({
+      status: 500,
+      body: {
+        detail: 'The state could not be written (another process may have its lock); nothing was changed',
+      },
+    });
   });
 
   it('on disk is reported with the code of the system error', async () => {
