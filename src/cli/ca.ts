@@ -6,7 +6,7 @@ import { certificateBlocks } from '../tls/pem.ts';
 import { codeOf } from '../tls/pem-files.ts';
 import { joinCertificates } from '../tls/public-certificates.ts';
 import { systemRoots } from '../tls/system-roots.ts';
-import { parseCommandLine, usageLine } from './command/declaration.ts';
+import { parseCommandLine, unexpected } from './command/declaration.ts';
 import { caCommand } from './command/inspection-commands.ts';
 import { caFiles, readConfig } from './settings.ts';
 
@@ -15,7 +15,8 @@ export async function run(args: readonly string[]): Promise<number> {
   const { values, operands } = parseCommandLine(caCommand, args);
   const [what = 'show', ...more] = operands;
   const print = Object.hasOwn(PRINTERS, what) ? PRINTERS[what] : undefined;
-  if (print === undefined || more.length > 0) throw new InputError(`Usage: ${usageLine(caCommand)}`);
+  if (print === undefined || more.length > 0)
+    throw unexpected(caCommand, print === undefined ? what : (more[0] ?? ''));
   const { json, ...flags } = values;
   const config = await readConfig(flags, process.env);
   if (!config) return 2;

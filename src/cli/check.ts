@@ -11,6 +11,7 @@ import { checkCommand } from './command/inspection-commands.ts';
 import { readDocument, readStandardInput, standardInput } from './document.ts';
 import { type Finding, formatIssues } from './issue-lines.ts';
 import { findLikelyMistakes } from './rules/likely-mistakes.ts';
+import { placeUnknownKeys } from './rules/misplaced-keys.ts';
 import { type Recognized, recognize } from './rules/proxy-config-file.ts';
 
 type Checked = {
@@ -51,7 +52,13 @@ async function check(file: string, lookup: SecretLookup | undefined): Promise<Ch
     const { kind, document, loc } = recognized;
     const { issues, warnings } = kind === 'config' ? checkConfig(document) : checkRules(document, lookup);
     const isWrapped = loc.length > 0;
-    return { file: name, kind, isWrapped, issues: at(issues, loc), warnings: at(warnings, loc) };
+    return {
+      file: name,
+      kind,
+      isWrapped,
+      issues: at(placeUnknownKeys(kind, issues), loc),
+      warnings: at(warnings, loc),
+    };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { file: name, kind: undefined, isWrapped: false, error: error.message, issues: [], warnings: [] };

@@ -53,12 +53,12 @@ async function runBehindProxy(config: Config, start: Start): Promise<number> {
   const sink = createCommandLog(openLog(flags.log));
   const sidecar = await createSidecar(config, { ca, sink });
   const directory = await createDirectory();
-  let code: number;
+  let ended: Awaited<ReturnType<typeof runCommand>>;
   try {
     for (const warning of [...start.warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
       sidecar.log.warn(warning);
     const applied = rules && sidecar.applyProxyConfig(rules.document, secrets.lookup);
-    if (applied && !reportApplied(sidecar, applied, config.proxyConfigFile)) return 2;
+    if (applied && !(await reportApplied(sidecar, applied, config.proxyConfigFile))) return 2;
     await sidecar.listen();
     const caller = withoutProxySettings(process.env);
     const variables = await prepareClients(
@@ -70,13 +70,15 @@ async function runBehindProxy(config: Config, start: Start): Promise<number> {
     const warning = await oldNodeWarning(command[0] ?? '', env);
     if (warning !== undefined) process.stderr.write(`sallyport: ${warning}\n`);
     sidecar.prepareUpstreams();
-    code = await runCommand(command, env, signals, cores);
+    ended = await runCommand(command, env, signals, cores);
   } finally {
     await sidecar.close();
     await rm(directory, { recursive: true, force: true });
   }
   // A tunnel counts when it ends.
-  if (sidecar.endedCount === 0 && hasEntries(rules)) process.stderr.write(`sallyport: ${NOTHING_PASSED}\n`);
+  const { code, hasStarted } = ended;
+  if (hasStarted && sidecar.endedCount === 0 && hasEntries(rules))
+    process.stderr.write(`sallyport: ${NOTHING_PASSED}\n`);
   return code;
 }
 

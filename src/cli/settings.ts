@@ -3,6 +3,7 @@
 import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { InputError, readInput } from '../base/input-error.ts';
+import type { Issue } from '../base/schema.ts';
 import type { AdminTokenSource } from '../sidecar/access-tokens.ts';
 import { type Config, parseConfig } from '../sidecar/config.ts';
 import { type WorkspaceSecrets, loadWorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
@@ -25,15 +26,28 @@ export async function readConfig(flags: ConfigFlags, env: NodeJS.ProcessEnv): Pr
   const { config: file, ...given } = flags;
   const document = file === undefined ? {} : await readDocument(file);
   const options: OptionDeclarations = configOptions;
+  const optionOf = new Map<string, string>();
   const overrides = Object.entries(given).flatMap(([flag, value]) => {
     // Other options of a command, such as --log, set no key.
     const variable = Object.hasOwn(options, flag) ? options[flag]?.variable : undefined;
-    return variable === undefined ? [] : [[variable, value]];
+    if (variable === undefined || value === undefined) return [];
+    optionOf.set(variable, `--${flag} (${variable})`);
+    return [[variable, value]];
   });
   const parsed = parseConfig(document, { ...env, ...Object.fromEntries(overrides) });
   if (parsed.ok) return parsed.value;
-  process.stderr.write(formatIssues(file ?? 'sallyport', parsed.issues));
+  // Loaded only where a document is invalid: a start that succeeds needs none of it.
+  const { placeUnknownKeys } = await import('./rules/misplaced-keys.ts');
+  const issues = placeUnknownKeys('config', parsed.issues).map((issue) => namingOption(issue, optionOf));
+  process.stderr.write(formatIssues(file ?? 'sallyport', issues));
   return undefined;
+}
+
+/** The user sees the option that was given before the variable that it stands for. */
+function namingOption(issue: Issue, optionOf: ReadonlyMap<string, string>): Issue {
+  const [first, ...below] = issue.loc;
+  const option = typeof first === 'string' ? optionOf.get(first) : undefined;
+  return option === undefined ? issue : { ...issue, loc: [option, ...below] };
 }
 
 /** The workspace secrets from all sources. `fd`: of --secrets-fd. */
@@ -54,9 +68,16 @@ export function parseDescriptor(given: string | undefined): number | undefined {
 }
 
 /** Logs the warnings of a document that was applied. False: it was rejected, and all issues are on standard error. */
-export function reportApplied(sidecar: Sidecar, applied: Applied, file: string | undefined): boolean {
+export async function reportApplied(
+  sidecar: Sidecar,
+  applied: Applied,
+  file: string | undefined,
+): Promise<boolean> {
   if (!applied.ok) {
-    process.stderr.write(formatIssues(file ?? 'proxy_config', applied.issues));
+    const { placeUnknownKeys } = await import('./rules/misplaced-keys.ts');
+    process.stderr.write(
+      formatIssues(file ?? 'proxy_config', placeUnknownKeys('proxy_config', applied.issues)),
+    );
     return false;
   }
   for (const { loc, msg } of applied.warnings) sidecar.log.warn({ file, at: loc.join('.') }, msg);

@@ -62,7 +62,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const lookup = (name: string): Secret | undefined => (name === 'DEMO_TOKEN' ? DEMO_TOKEN : undefined);
     const applied = sidecar.applyProxyConfig(withCallback(await readDocument(rules), callback.url), lookup);
-    if (!reportApplied(sidecar, applied, rules)) return 2;
+    if (!(await reportApplied(sidecar, applied, rules))) return 2;
     const source = adminTokenSource({ ...config, stateDir: certs }, handed);
     const token = await readInput(() => loadAdminToken(source));
     await sidecar.listen();

@@ -1,7 +1,7 @@
 // What the operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
 // proxy_config, which a tenant writes. Parsing opens no file.
 import { parseListenAddress } from '../base/listen-address.ts';
-import { type Parsed, parseWith, z } from '../base/schema.ts';
+import { type Issue, type Parsed, parseWith, z } from '../base/schema.ts';
 import {
   type Variable,
   asBoolean,
@@ -68,11 +68,11 @@ const privateRange = parsedText((text) => {
 const NO_EFFECT =
   'has no effect, remove it: public addresses need no entry, and metadata services, link-local, unspecified, multicast and unassigned addresses are never reached';
 
+const AUTH = 'must be "none" or {"token_file": path}; the variable of the path is SALLYPORT_AUTH_TOKEN_FILE';
+
 const schema = z.strictObject({
   listen: listenAddress.prefault('127.0.0.1:3128'),
-  auth: z
-    .union([z.literal('none'), z.strictObject({ token_file: file })], '"none" or {"token_file": path}')
-    .optional(),
+  auth: z.union([z.literal('none'), z.strictObject({ token_file: file })], AUTH).optional(),
   allow_clients: z.array(cidr).optional(),
   proxy_config: file.optional(),
   require_config: z.boolean().default(false),
@@ -163,10 +163,17 @@ export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): Parsed<C
   if (!base.ok) return base;
   const { document: merged, naming } = overlayVariables(base.value, variables, env);
   const parsed = parseWith(schema, merged);
-  if (!parsed.ok) return { ok: false, issues: parsed.issues.map(naming) };
+  if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => naming(withVariable(issue))) };
   const config = toConfig(parsed.value);
   const exposed = exposureIssues(config);
   return exposed.length > 0 ? { ok: false, issues: exposed } : { ok: true, value: Object.freeze(config) };
+}
+
+/** What a variable or the file requires may be set by a variable too. */
+function withVariable(issue: Issue): Issue {
+  if (issue.type !== 'missing') return issue;
+  const variable = variables.find(({ path }) => path.join('.') === issue.loc.join('.'));
+  return variable === undefined ? issue : { ...issue, msg: `${issue.msg}: set it, or ${variable.name}` };
 }
 
 function toConfig(document: z.infer<typeof schema>) {

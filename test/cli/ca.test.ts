@@ -46,7 +46,12 @@ describe('ca', () => {
   it.each([
     [['show'], undefined, /ca\.pem cannot be read \(ENOENT\).*sallyport proxy/],
     [['show'], 'nothing', /ca\.pem contains no PEM certificate/],
-    [['rotate'], pem, /Usage: sallyport ca \[OPTIONS\] show \| bundle \| fingerprint/],
+    [['show', 'bundle'], pem, /unexpected argument bundle\. Usage: sallyport ca/],
+    [
+      ['rotate'],
+      pem,
+      /unexpected argument rotate\. Usage: sallyport ca \[OPTIONS\] show \| bundle \| fingerprint/,
+    ],
   ])('%j with %s is refused', async (args, text, message) => {
     await using state = await createScratch();
     if (text !== undefined) await writeCa(state, text);

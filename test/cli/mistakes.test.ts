@@ -16,6 +16,7 @@ import { parseAskedUrl } from '../../src/cli/rules/explanation.ts';
 import { headerValueError, parseSecretTemplate } from '../../src/policy/document/header-rules.ts';
 import { parseHostPattern } from '../../src/policy/match/host-pattern.ts';
 import { type RefusalCode, refusalCatalogue, refuse } from '../../src/proxy/refusal.ts';
+import { parseConfig } from '../../src/sidecar/config.ts';
 import { handshakeHint } from '../../src/proxy/upstream/handshake-hint.ts';
 
 function thrownBy(work: () => unknown): string {
@@ -32,6 +33,10 @@ const line = (command: CommandDeclaration, ...args: string[]) =>
 const warned = (env: Record<string, string>) => unknownVariableWarnings(env).join();
 const stopped = (env: Record<string, string>) => thrownBy(() => refuseUnknownGuards(env));
 const switched = (env: Record<string, string>) => thrownBy(() => refuseRuntimeSwitches(env));
+const config = (env: Record<string, string>) => {
+  const parsed = parseConfig({}, env);
+  return parsed.ok ? 'nothing' : parsed.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join();
+};
 const host = (text: string) => String(parseHostPattern(text));
 const template = (text: string) => String(parseSecretTemplate(text));
 
@@ -92,7 +97,22 @@ const rows: readonly (readonly [mistake: string, text: string | undefined, expec
   [
     'a host instead of a URL',
     String(parseAskedUrl('api.test', 'GET')),
-    'give an absolute URL, as in https://api.example.com/v1/models',
+    'give an absolute URL that begins with http:// or https://, as in https://api.example.com/v1/models',
+  ],
+  [
+    'a URL of another scheme',
+    String(parseAskedUrl('ftp://api.test/', 'GET')),
+    'give an absolute URL that begins with http:// or https://, as in https://api.example.com/v1/models',
+  ],
+  [
+    'a token as the value of SALLYPORT_AUTH',
+    config({ SALLYPORT_AUTH: 'token' }),
+    'SALLYPORT_AUTH: must be "none" or {"token_file": path}; the variable of the path is SALLYPORT_AUTH_TOKEN_FILE',
+  ],
+  [
+    'one variable of a pair',
+    config({ SALLYPORT_CA_CERT: 'ca.pem' }),
+    'ca.key: Field required: set it, or SALLYPORT_CA_KEY',
   ],
 
   [

@@ -63,6 +63,23 @@ describe('an invalid start', () => {
       /rules\.json: rules\[0\]\.match_hosts\[0\]: [^]*rules\.json: rules\[0\]\.headers\[0\]\.name: /,
     ],
     [
+      'an option with a value that does not fit',
+      async () => ({ args: ['--listen', 'localhost'] }),
+      /^sallyport: --listen \(SALLYPORT_LISTEN\): must be host:port/m,
+    ],
+    [
+      'a proxy_config as the config',
+      async (scratch) => ({ args: ['--config', await scratch.write('rules.json', rules('x'))] }),
+      /rules\.json: rules: This key belongs in the proxy_config, .* --proxy-config\n/,
+    ],
+    [
+      'a config as the proxy_config',
+      async (scratch) => ({
+        args: ['--proxy-config', await scratch.write('config.json', { listen: '127.0.0.1:0' })],
+      }),
+      /config\.json: listen: This key belongs in the config of the operator, .* --config\n/,
+    ],
+    [
       'a secret that nobody gave',
       async (scratch) => ({
         args: [

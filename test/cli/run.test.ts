@@ -264,6 +264,11 @@ describe('the user is warned on standard error', () => {
     expect((await finish(['true'], { flags: [] })).stderr).toBe('');
   });
 
+  it('that a command cannot be run, and not that it reached nothing', async () => {
+    const { code, stderr } = await finish(['no-such-command']);
+    expect([code, stderr]).toEqual([127, 'sallyport: no-such-command cannot be run: ENOENT\n']);
+  });
+
   it('of variables that have no effect', async () => {
     const { stderr } = await finish(curl(), { env: { NODE_EXTRA_CA_CERTS: upstreamCa } });
     expect(stderr).toBe(

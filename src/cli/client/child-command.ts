@@ -28,14 +28,14 @@ export function createSignalRelay() {
 
 /**
  * Runs the command to its end and returns the exit code that a shell would: the command's own, 128 + the number of the
- * signal that ended it, 127 if it does not exist, 126 if it cannot be run.
+ * signal that ended it, 127 if it does not exist, 126 if it cannot be run. `hasStarted`: it ran at all.
  */
 export async function runCommand(
   [command = '', ...args]: readonly string[],
   env: NodeJS.ProcessEnv,
   signals: SignalRelay,
   cores: CoreDumps,
-): Promise<number> {
+): Promise<{ readonly code: number; readonly hasStarted: boolean }> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const child = cores.whileAllowed(() => spawn(command, args, { stdio: 'inherit', env }));
   child.once('error', (error: NodeJS.ErrnoException) => {
@@ -48,7 +48,7 @@ export async function runCommand(
     resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]),
   );
   signals.passTo(child);
-  return promise;
+  return { code: await promise, hasStarted: child.pid !== undefined };
 }
 
 const TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT', 'SIGWINCH'];

@@ -23,7 +23,8 @@ export async function readRules(config: Config): Promise<Rules | undefined | 'in
   const { allowWildcards, reservedHost } = config;
   const parsed = parseProxyConfig(document, { allowWildcards, reservedHost });
   if (parsed.ok) return { document, authored: parsed.value };
-  process.stderr.write(formatIssues(config.proxyConfigFile, parsed.issues));
+  const { placeUnknownKeys } = await import('../rules/misplaced-keys.ts');
+  process.stderr.write(formatIssues(config.proxyConfigFile, placeUnknownKeys('proxy_config', parsed.issues)));
   return 'invalid';
 }
 

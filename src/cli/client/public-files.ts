@@ -5,7 +5,7 @@ import type { Stats } from 'node:fs';
 import { chmod, lstat, mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
-import { createFiles } from '../../tls/pem-files.ts';
+import { codeOf, createFiles } from '../../tls/pem-files.ts';
 
 /** What to write: `NAME-DIGEST.EXTENSION`. */
 export type PublicFile = {
@@ -22,6 +22,17 @@ export async function writePublicFile(
   directory: string,
   { name, extension, content }: PublicFile,
 ): Promise<string> {
+  try {
+    return await write(directory, { name, extension, content });
+  } catch (cause) {
+    // Errors without a code are ours and say what to do.
+    if (cause instanceof InputError || codeOf(cause) === undefined) throw cause;
+    const hint = 'use a writable directory with free space (--write, or TMPDIR for `sallyport run`)';
+    throw new InputError(`${directory} cannot be written to (${String(codeOf(cause))}): ${hint}`, { cause });
+  }
+}
+
+async function write(directory: string, { name, extension, content }: PublicFile): Promise<string> {
   const digest = createHash('sha256').update(content).digest('hex').slice(0, 16);
   const file = join(directory, `${name}-${digest}.${extension}`);
   // A directory that exists may be one that the user keeps closed.

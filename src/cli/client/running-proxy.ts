@@ -46,7 +46,7 @@ async function fetchText(url: string, { host, port }: ListenAddress): Promise<st
     const chunks: Buffer[] = [];
     let length = 0;
     if (response.statusCode !== 200) {
-      fail(`responded with status ${response.statusCode}`);
+      fail(`responded with status ${response.statusCode}: is this the port of a Sallyport proxy?`);
       request.destroy();
       return;
     }

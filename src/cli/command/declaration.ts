@@ -87,6 +87,11 @@ export function missing(command: CommandDeclaration, what: string): InputError {
   return new InputError(`missing ${what}. Usage: ${usageLine(command)}`);
 }
 
+/** `operand` is none of the words that the command takes. */
+export function unexpected(command: CommandDeclaration, operand: string): InputError {
+  return new InputError(`unexpected argument ${toLocKey(operand)}. Usage: ${usageLine(command)}`);
+}
+
 function acceptOperand(command: CommandDeclaration, value: string, isAfterDashes: boolean): string {
   const { name, operands, afterDashes } = command;
   if (operands === undefined)

@@ -51,6 +51,10 @@ export async function run(name: string, args: readonly string[]): Promise<number
     process.stdout.write(formatUsage(command));
     return 0;
   }
+  if (subject.startsWith('-')) {
+    process.stderr.write(`sallyport: unknown option ${toLocKey(subject)}: begin with a command\n\n`);
+    return showOverview(false);
+  }
   const near = nearestOf(
     subject,
     allCommands.map((one) => one.name),

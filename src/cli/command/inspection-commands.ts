@@ -49,8 +49,8 @@ export const explainCommand = {
     json,
   },
   notes: [
-    'With --proxy-config the file is asked, without it the running proxy by its admin API. Nothing is sent to the URL,',
-    'and its name is not resolved, so what depends on its address is named as a condition.',
+    'With --proxy-config the file is asked, without it the running proxy by its admin API.',
+    'Nothing is sent to the URL, and its name is not resolved: what depends on its address is listed as a condition.',
   ],
   examples: [
     'sallyport explain --proxy-config rules.json https://api.example.com/v1/models',
@@ -78,7 +78,7 @@ export const caCommand = {
 
 export const statusCommand = {
   name: 'status',
-  summary: 'show whether a proxy runs, its sandboxes and the age of its CA',
+  summary: 'show whether a proxy runs, its sandboxes and its CA',
   options: { config, listen, 'admin-listen': adminListen, 'state-dir': stateDir, json },
   examples: ['sallyport status', 'sallyport status --state-dir state --json'],
   exitCodes: [['0', 'the proxy is ready'], ['1', 'it cannot be reached or is not ready'], INVALID],

@@ -157,7 +157,10 @@ export const startCommand = {
   options: {
     listen,
     'admin-listen': configOptions['admin-listen'],
-    'state-dir': stateDir,
+    'state-dir': {
+      ...stateDir,
+      fallback: 'certs in a clone, otherwise ~/.local/state/sallyport/start',
+    },
     'origin-port': {
       type: 'string',
       value: 'PORT',

@@ -37,7 +37,8 @@ export type Explanation = {
 /** Parses an absolute URL without changing its path; a string says what is wrong. */
 export function parseAskedUrl(text: string, method: string): AskedRequest | string {
   const [, written = '', host = '', rest = ''] = /^(https?|wss?):\/\/([^/?#]*)([^#]*)/i.exec(text) ?? [];
-  if (written === '') return 'give an absolute URL, as in https://api.example.com/v1/models';
+  if (written === '')
+    return 'give an absolute URL that begins with http:// or https://, as in https://api.example.com/v1/models';
   const scheme = /^(https|wss)$/i.test(written) ? 'https' : 'http';
   const authority = parseAuthority(host, scheme === 'https' ? 443 : 80);
   if (typeof authority === 'string') return `the host of the URL is not valid (${authority})`;

@@ -16,6 +16,7 @@ export function findLikelyMistakes(config: ProxyConfig): readonly Mistake[] {
   return [
     ...valueMistakes(config),
     ...unreachableHosts(hosts),
+    ...unreachableEndpoints(config),
     ...repeatedHosts(hosts),
     ...missingApexes(hosts),
   ];
@@ -79,6 +80,17 @@ function unreachableHosts(hosts: readonly Host[]): Mistake[] {
     if (cause === undefined) return [];
     const msg = `The proxy never connects to ${pattern.host} (${cause}), whatever is set: remove it`;
     return { loc, msg };
+  });
+}
+
+function unreachableEndpoints({ callbacks }: ProxyConfig): Mistake[] {
+  return callbacks.flatMap(({ enabled, url }, index) => {
+    const pattern = enabled ? parseHostPattern(new URL(url).host) : '';
+    if (typeof pattern === 'string' || pattern.kind === 'name') return [];
+    const cause = refusedAlways(pattern);
+    if (cause === undefined) return [];
+    const msg = `The proxy never connects to ${pattern.host} (${cause}), whatever is set: every callback fails`;
+    return { loc: ['callbacks', index, 'url'], msg };
   });
 }
 

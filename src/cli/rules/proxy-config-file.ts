@@ -9,7 +9,13 @@ export type Recognized = {
   readonly loc: Loc;
 };
 
-const proxyConfigKeys: ReadonlySet<string> = new Set(['rules', 'callbacks', 'no_proxy', 'access_control']);
+/** The keys at the top of a proxy_config. */
+export const proxyConfigKeys: ReadonlySet<string> = new Set([
+  'rules',
+  'callbacks',
+  'no_proxy',
+  'access_control',
+]);
 
 /** `{"proxy_config": {...}}` is what the admin API returns and accepts; in a config file the key names a file. */
 export function recognize(document: unknown): Recognized {

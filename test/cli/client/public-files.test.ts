@@ -38,6 +38,14 @@ describe('a file for clients', () => {
     expect(await modeOf(directory)).toBe(0o755);
   });
 
+  it('that cannot be written names the directory and what to do', async () => {
+    await using scratch = await createScratch();
+    const directory = join(await scratch.write('file', ''), 'client');
+    await expect(writePublicFile(directory, draft)).rejects.toThrow(
+      `${directory} cannot be written to (ENOTDIR): use a writable directory with free space (--write, or TMPDIR for \`sallyport run\`)`,
+    );
+  });
+
   it('leaves the mode of a directory that existed', async () => {
     await using scratch = await createScratch();
     const directory = join(scratch.path, 'home');

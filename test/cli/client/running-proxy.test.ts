@@ -27,7 +27,11 @@ describe('the CA certificate', () => {
   });
 
   const replies: readonly (readonly [string, string, RegExp])[] = [
-    ['not found', 'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n', /status 404/],
+    [
+      'not found',
+      'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n',
+      /status 404: is this the port of a Sallyport proxy\?/,
+    ],
     ['not a certificate', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', /no CA certificate/],
     ['too long', `HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n${'x'.repeat(99_999)}`, /too long/],
   ];

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { CommandDeclaration } from '../../../src/cli/command/declaration.ts';
 import { allCommands } from '../../../src/cli/command/help.ts';
 import { type Finished, program, projectRoot, runToEnd } from '../../support/spawned-process.ts';
 
@@ -62,6 +63,17 @@ it.each(['--version', '-V', 'version'])('%s prints the version of the package', 
     0,
     expect.stringMatching(new RegExp(`^sallyport ${version} \\(Node \\d+`)),
   ]);
+});
+
+it('an option before the command is not taken for a command', async () => {
+  const { code, stderr } = await sallyport('--verbose', 'proxy');
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^sallyport: unknown option --verbose: begin with a command\n/);
+});
+
+it('a note of a usage ends at the end of a sentence', () => {
+  for (const { name, notes = [] } of allCommands as readonly CommandDeclaration[])
+    for (const note of notes) expect(`${name}: ${note}`).toMatch(/\.$/);
 });
 
 it('an unknown command is named, with the nearest', async () => {

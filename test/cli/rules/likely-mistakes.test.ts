@@ -35,6 +35,11 @@ describe('a likely mistake', () => {
       'rules.0.match_hosts.0: The proxy never connects to 169.254.169.254 (metadata), whatever is set: remove it',
     ],
     [
+      'a metadata service as the endpoint of a callback',
+      { callbacks: [{ match_hosts: ['api.test'], url: 'http://[fd00:ec2::254]:80/x', ttl_seconds: 60 }] },
+      'callbacks.0.url: The proxy never connects to fd00:ec2::254 (metadata), whatever is set: every callback fails',
+    ],
+    [
       'a multicast address',
       rule(['api.test', '224.0.0.1']),
       'rules.0.match_hosts.1: The proxy never connects to 224.0.0.1 (multicast), whatever is set: remove it',
