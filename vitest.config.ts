@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration, type ViteUserConfig } from 'vitest/config';
 import { JsonReporter } from 'vitest/node';
+import { SlowFirst } from './test/support/slow-first.ts';
 import { SummaryReporter } from './test/support/summary-reporter.ts';
 
 // The split of the tests: `npm test` runs every test without the tag `long`, with a tenth of the property counts
@@ -76,6 +77,7 @@ const config: ViteUserConfig = defineConfig({
       new SummaryReporter(),
       ...(report === undefined ? [] : [new JsonReporter({ outputFile: report })]),
     ],
+    sequence: { sequencer: SlowFirst },
     experimental: { diagnostics: false },
     projects: [
       // One process loads the product once for all the files that it runs. The projects run one after the other.

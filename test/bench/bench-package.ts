@@ -1,18 +1,6 @@
-// A bundle in a package of its own, as the benchmark starts it: dist/ belongs to the developer. With a delay, it is a proxy
-// that uses so much more of its processor for each request.
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+// A package as the benchmark starts it, with a delay: a proxy that uses so much more of its processor for each request.
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect } from 'vitest';
-import { launcher, projectRoot, runToEnd } from '../support/spawned-process.ts';
-
-export async function buildPackage(folder: string): Promise<void> {
-  await mkdir(join(folder, 'bin'), { recursive: true });
-  await copyFile(launcher, join(folder, 'bin', 'sallyport.js'));
-  await copyFile(join(projectRoot, 'package.json'), join(folder, 'package.json'));
-  const build = join(projectRoot, 'scripts', 'build.ts');
-  const built = await runToEnd(process.execPath, [build, join(folder, 'dist')]);
-  expect(built.code, built.stderr).toBe(0);
-}
 
 /** An exchange writes to two TLS connections, the request to one and the response to the other. */
 const WRITES = 2;

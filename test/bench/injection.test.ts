@@ -8,9 +8,9 @@ import { createResponseReader } from '../../bench/support/response-reader.ts';
 import { type Line, createClosedLoop, createConstantRate, dispatch } from '../../bench/support/arrivals.ts';
 import { idOf, requestHeads } from '../../bench/support/heads.ts';
 import { percentile, percentilesOf, spreadOf } from '../../bench/support/percentiles.ts';
+import { createPackage } from '../support/program-package.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
 import { SpawnedProcess, projectRoot, runToEnd } from '../support/spawned-process.ts';
-import { buildPackage } from './bench-package.ts';
 
 describe('percentiles', () => {
   const thousand = Float64Array.from({ length: 1000 }, (_, i) => i + 1);
@@ -126,7 +126,7 @@ describe('npm run bench', () => {
 
   beforeAll(async () => {
     scratch = await createScratch();
-    await buildPackage(scratch.path);
+    await createPackage(scratch.path);
   });
   afterAll(() => scratch[Symbol.asyncDispose]());
 

@@ -4,11 +4,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPackage } from '../support/program-package.ts';
 import { type RecordingOrigin, createOrigin, jsonResponse, response } from '../support/recording-origin.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
 import { type Finished, projectRoot, runToEnd } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
-import { buildPackage } from './bench-package.ts';
 
 const HOST = 'api.localhost';
 const authority = createTestAuthority();
@@ -19,7 +19,7 @@ describe('--target', () => {
 
   beforeAll(async () => {
     scratch = await createScratch();
-    await buildPackage(scratch.path);
+    await createPackage(scratch.path);
     await writeFile(join(scratch.path, 'ca.pem'), authority.certificatePem);
     const header = { name: 'Authorization', type: 'opaque', value: 'Bearer right' };
     const rules = [{ name: 'own', match_hosts: [HOST], match_paths: ['/v1/*'], headers: [header] }];

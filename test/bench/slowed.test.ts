@@ -3,9 +3,10 @@
 // @module-tag long
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPackage } from '../support/program-package.ts';
 import { type Scratch, createScratch } from '../support/scratch.ts';
 import { projectRoot, runToEnd } from '../support/spawned-process.ts';
-import { buildPackage, slowDown } from './bench-package.ts';
+import { slowDown } from './bench-package.ts';
 
 type Report = {
   readonly ratios: Readonly<Record<string, number>>;
@@ -49,8 +50,8 @@ describe('npm run bench -- --quick --json', () => {
     scratch = await createScratch();
     const ordinary = join(scratch.path, 'ordinary');
     const slower = join(scratch.path, 'slower');
-    await buildPackage(ordinary);
-    await buildPackage(slower);
+    await createPackage(ordinary);
+    await createPackage(slower);
     await slowDown(slower, 20);
     normal.push(await measure(ordinary));
     slowed.push(await measure(slower), await measure(slower));

@@ -1,11 +1,11 @@
 // How long the bundle takes until it is ready, with a compile cache as in the image. Compared with Node alone in the same
 // rounds, so that neither the machine nor what else it does counts.
 // @module-tag long
-import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createPackage } from '../support/program-package.ts';
 import { createScratch } from '../support/scratch.ts';
-import { launcher, projectRoot, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
+import { runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
 
 const ROUNDS = 9;
 // Measured on a busy machine: 4.0 to 5.5, and 2.4 to 3.2. A module that is loaded too early passes these bounds, but
@@ -30,12 +30,8 @@ const median = (values: readonly number[]): number =>
 describe('the start of the bundle', () => {
   it('takes a small multiple of the start of Node', async () => {
     await using scratch = await createScratch();
-    await mkdir(join(scratch.path, 'bin'));
     const copied = join(scratch.path, 'bin', 'sallyport.js');
-    await copyFile(launcher, copied);
-    await copyFile(join(projectRoot, 'package.json'), join(scratch.path, 'package.json'));
-    const build = join(projectRoot, 'scripts', 'build.ts');
-    await runToEnd(process.execPath, [build, join(scratch.path, 'dist')]);
+    await createPackage(scratch.path);
     const tls = await scratch.write('tls.mjs', "import 'node:tls';\n");
     const env = {
       NODE_COMPILE_CACHE: join(scratch.path, 'cache'),

@@ -39,7 +39,10 @@ async function runInNamespace(rows: readonly SlowRow[]): Promise<readonly SlowRe
 }
 
 describe.runIf(canCreateNetwork())('a slow network', () => {
-  it('of hosts that respond to their second or third SYN is waited for', { tags: ['long'] }, async () => {
+  // Both wait, each in a network of its own.
+  it.concurrent('of hosts that respond to their second or third SYN is waited for', {
+    tags: ['long'],
+  }, async () => {
     const results = await runInNamespace(slowRows);
     const seen = results.map(({ name, seen: got }) => `${name}: ${got}`);
     expect(seen).toEqual(slowRows.map(({ name }) => `${name}: 200`));
@@ -49,7 +52,7 @@ describe.runIf(canCreateNetwork())('a slow network', () => {
   });
 
   // Keep-alive begins after 30 s and gives up after 10 probes, a second apart.
-  it('whose host dies while its response is due is noticed', {
+  it.concurrent('whose host dies while its response is due is noticed', {
     tags: ['long'],
     timeout: 120_000,
   }, async () => {

@@ -4,30 +4,18 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import {
-  copyFile,
-  glob,
-  mkdir,
-  readFile,
-  readdir,
-  rename,
-  rm,
-  stat,
-  symlink,
-  utimes,
-} from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { buildInputs } from '../../bench/support/package.ts';
 import { launcher, projectRoot } from './spawned-process.ts';
 
-/** All that the bundle is made of. */
-const INPUTS = ['package-lock.json', 'package.json', 'bin/*', 'src/**/*.ts', 'scripts/*.ts'];
 /** A run of older sources may still use its bundle. */
 const UNUSED_AFTER_MS = 24 * 3_600_000;
 
 const cache: string = join(projectRoot, 'node_modules', '.cache', 'program');
 
 export async function setup(): Promise<void> {
-  const folder = join(cache, await hashOf(INPUTS));
+  const folder = join(cache, await hashOf([...buildInputs(), 'bin/sallyport.js', 'package.json']));
   const now = new Date();
   const isBuilt = await utimes(folder, now, now).then(
     () => true,
@@ -40,10 +28,10 @@ export async function setup(): Promise<void> {
   process.env['SALLYPORT_TEST_PROGRAM'] = join(folder, 'bin', 'sallyport.js');
 }
 
-async function hashOf(patterns: readonly string[]): Promise<string> {
-  const names = (await Array.fromAsync(glob(patterns, { cwd: projectRoot }))).toSorted();
+async function hashOf(names: readonly string[]): Promise<string> {
   const hash = createHash('sha256');
-  for (const name of names) hash.update(`${name}\0`).update(await readFile(join(projectRoot, name)));
+  for (const name of names.toSorted())
+    hash.update(`${name}\0`).update(await readFile(join(projectRoot, name)));
   return hash.digest('hex').slice(0, 16);
 }
 
