@@ -47,6 +47,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
   cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform'],
   main: ['base', 'cli', 'sidecar'],
+  gateway: ['base', 'base/http', 'http1'],
   'platform/store': ['base'],
   'platform/store/embedded': ['base', 'platform/store'],
   'platform/identity': ['base', 'platform/store'],
@@ -91,6 +92,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 const ADAPTERS: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
   '@fastify/busboy': 'src/base/http/multipart.ts',
+  'http-proxy-3': 'src/gateway/forwarder.ts',
   kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
   'lru-cache': 'src/base/bounded-cache.ts',

@@ -72,7 +72,7 @@ export const attackClasses: readonly AttackClass[] = [
     id: 'F-23',
     title: 'clientRequest mutated after validation',
     absent:
-      'No request is sent with node:http: heads are written as bytes; test/proxy/h1/outgoing-head.test.ts checks them.',
+      'The proxy writes heads as bytes; test/proxy/h1/outgoing-head.test.ts. The gateway sets a path that its parser checked; test/gateway.',
   },
   {
     id: 'F-24',

@@ -8,7 +8,7 @@ import { type HeadLimits, type RequestHead, parseRequestHead } from '../../http1
 import { type ConnectionScope, type ProxyContext, nextConnectionId } from '../context.ts';
 import { PooledConnectionSource } from '../gate/connection-source.ts';
 import { IdleWatch } from '../idle-watch.ts';
-import { HeadBuffer } from './head-buffer.ts';
+import { HeadBuffer } from '../../http1/head-buffer.ts';
 import { LeftSignal } from './left-signal.ts';
 import { LINGER_MS, MAX_AHEAD_BYTES, requestHeadLimits, responseHeadLimits } from '../limits.ts';
 import { type ExchangeRecord, type Outcome } from '../record.ts';

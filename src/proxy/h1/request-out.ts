@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import type { HeadError } from '../../http1/head-error.ts';
 import { pauseClient } from '../paused-client.ts';
-import { RequestBody } from './request-body.ts';
+import { RequestBody } from '../../http1/request-body.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
 
 /** The client is paused when more of its body than this waits for the upstream. */

@@ -5,7 +5,7 @@ import { type ConnectionFields, readConnectionFields } from '../../http1/connect
 import { isHeadError } from '../../http1/head-error.ts';
 import { type Framing, responseFraming } from '../../http1/framing.ts';
 import { type HeadLimits, type ResponseHead, parseResponseHead } from '../../http1/head-parser.ts';
-import { HeadBuffer } from './head-buffer.ts';
+import { HeadBuffer } from '../../http1/head-buffer.ts';
 import { MAX_INTERIM_BYTES, MAX_INTERIM_RESPONSES } from '../limits.ts';
 
 export type ResponseSink = {

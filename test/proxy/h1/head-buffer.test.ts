@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { parseRequestHead, parseResponseHead } from '../../../src/http1/head-parser.ts';
 import type { ConnectionScope } from '../../../src/proxy/context.ts';
 import { ClientConnection } from '../../../src/proxy/h1/client-connection.ts';
-import { HeadBuffer } from '../../../src/proxy/h1/head-buffer.ts';
+import { HeadBuffer } from '../../../src/http1/head-buffer.ts';
 import { defaultLimits, defaultTimeouts } from '../../../src/proxy/limits.ts';
 import { ResponseReader, type ResponseSink } from '../../../src/proxy/h1/response-reader.ts';
 

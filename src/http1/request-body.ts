@@ -1,8 +1,8 @@
 // A request body: delimited by its framing, buffered until the upstream is ready, then forwarded piece by piece. It copies
 // no data.
-import { ChunkWalker } from '../../http1/chunk-walker.ts';
-import type { HeadError } from '../../http1/head-error.ts';
-import type { Framing } from '../../http1/framing.ts';
+import { ChunkWalker } from './chunk-walker.ts';
+import type { HeadError } from './head-error.ts';
+import type { Framing } from './framing.ts';
 
 export class RequestBody {
   /** Bytes that wait for the upstream. */

@@ -1,7 +1,7 @@
 // Bytes of an incomplete head. Reports whether parsing again can make progress: a peer that sends a head in pieces of one
 // byte must not cause a copy and a parse from the beginning for each of them. Independent of sockets; of heads it uses
 // only that lines end in LF.
-import { LF } from '../../http1/byte-class.ts';
+import { LF } from './byte-class.ts';
 
 export class HeadBuffer {
   readonly #maxHeadBytes: number;

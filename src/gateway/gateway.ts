@@ -1,0 +1,228 @@
+// The reverse proxy to ports of sandboxes and deployments. It knows neither: its owner finds the target of each request and
+// decides who may use it.
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse,
+} from 'node:http';
+import { createServer, type Server, type Socket } from 'node:net';
+import { describeBug, type Log } from '../base/log.ts';
+import { compileNames, type NameTest } from '../http1/field-name.ts';
+import { ClientConnection } from './client-connection.ts';
+import type { Client, GatewayContext } from './context.ts';
+import type { Exchange } from './exchange.ts';
+import { createForwarder, type Forwarder } from './forwarder.ts';
+import { defaultLimits, type GatewayLimits, headLimitsOf, RETRY_MS } from './limits.ts';
+import type { GatewayRecord } from './record.ts';
+import { Refusal, refusalBytes, refuse } from './refusal.ts';
+import { canonicalHead, valuesOf } from './request-plan.ts';
+import type { ServedSocket } from './served-socket.ts';
+import type { Authorize, FindTarget, GatewayRequest } from './target.ts';
+
+export type GatewayOptions = {
+  readonly findTarget: FindTarget;
+  readonly authorize: Authorize;
+  readonly onRecord: (record: GatewayRecord) => void;
+  readonly log: Log;
+  readonly limits?: Partial<GatewayLimits>;
+  /** Fields of requests that hold credentials of callers, besides Authorization, Cookie and X-Api-Key; in lower case. */
+  readonly credentialFields?: readonly string[];
+};
+
+export type Gateway = {
+  /** To listen with. Sockets that another server accepts, with TLS for example, go to `serve`; it must allow half-open ones. */
+  readonly listener: Server;
+  serve(socket: Socket): void;
+  readonly connections: number;
+  /** Stops accepting. Running requests and upgraded connections may end until `drainMs` have passed; then they are cut. */
+  close(drainMs: number): Promise<void>;
+};
+
+export function createGateway(options: GatewayOptions): Gateway {
+  return new ConnectedGateway(options);
+}
+
+const CREDENTIAL_FIELDS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
+const NO_CREDENTIALS: readonly string[] = [];
+const NO_COOKIES: ReadonlySet<string> = new Set();
+/** More than the forwarding fields of the gateway take. */
+const ADDED_BYTES = 1_024;
+const SWEEPS_PER_LIMIT = 8;
+const MIN_SWEEP_MS = 5;
+const MAX_SWEEP_MS = 1_000;
+
+class ConnectedGateway implements Gateway {
+  readonly listener: Server;
+  readonly #options: GatewayOptions;
+  readonly #limits: GatewayLimits;
+  readonly #context: GatewayContext;
+  readonly #forwarder: Forwarder;
+  readonly #clients = new Set<ClientConnection>();
+  readonly #perAddress = new Map<string, number>();
+  /** Compiled for each list of credentials that grants pass. */
+  readonly #withheldTests = new Map<string, NameTest>();
+  readonly #http: HttpServer;
+  readonly #sweep: NodeJS.Timeout;
+  #isDraining = false;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    this.#limits = { ...defaultLimits, ...options.limits };
+    this.#forwarder = createForwarder(this.#limits);
+    this.#context = {
+      limits: this.#limits,
+      headLimits: headLimitsOf(this.#limits),
+      log: options.log,
+      isDraining: () => this.#isDraining,
+      decide: (exchange, client) => this.#decide(exchange, client),
+      record: (record) => this.#record(record),
+    };
+    // Our parser has counted fields and bytes; here they must pass, with the fields that were added.
+    const maxHeaderSize = this.#limits.maxHeadBytes + ADDED_BYTES;
+    this.#http = createHttpServer(
+      { keepAliveTimeout: 0, requireHostHeader: false, maxHeaderSize },
+      (incoming, outgoing) => this.#onRequest(incoming, outgoing),
+    );
+    this.#http.maxHeadersCount = 0;
+    // Cannot happen, because node:http gets canonical bytes only; if it does, nothing more of this client is read.
+    this.#http.on('clientError', (error, socket) => {
+      options.log.error(describeBug(error), 'node:http refused a canonical request');
+      (socket as unknown as ServedSocket<ClientConnection>).owner.raw.destroy();
+    });
+    this.listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.serve(socket));
+    this.#sweep = setInterval(() => this.#checkIdle(), sweepMs(this.#limits)).unref();
+  }
+
+  get connections(): number {
+    return this.#clients.size;
+  }
+
+  serve(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    const fromAddress = this.#perAddress.get(address) ?? 0;
+    const { maxConnections, maxConnectionsPerAddress } = this.#limits;
+    if (this.#isDraining) return this.#reject(socket, 'draining');
+    if (this.#clients.size >= maxConnections || fromAddress >= maxConnectionsPerAddress)
+      return this.#reject(socket, 'too_many_connections');
+    const client = new ClientConnection(socket, this.#context);
+    this.#clients.add(client);
+    this.#perAddress.set(address, fromAddress + 1);
+    socket.once('close', () => this.#forget(client, address));
+    this.#http.emit('connection', client.served);
+  }
+
+  async close(drainMs: number): Promise<void> {
+    this.#isDraining = true;
+    const { promise: empty, resolve } = Promise.withResolvers<void>();
+    this.#onEmpty = resolve;
+    const closed = new Promise<void>((done) => void this.listener.close(() => done()));
+    for (const client of this.#clients) client.drain();
+    const limit = setTimeout(() => {
+      for (const client of this.#clients) client.abort();
+    }, drainMs);
+    if (this.#clients.size > 0) await empty;
+    clearTimeout(limit);
+    clearInterval(this.#sweep);
+    this.#forwarder.close();
+    await closed;
+  }
+
+  async #decide(exchange: Exchange, client: Client): Promise<Buffer | Refusal> {
+    const { plan } = exchange;
+    const request: GatewayRequest = {
+      method: plan.method,
+      host: plan.host,
+      target: plan.target,
+      isUpgrade: plan.isUpgrade,
+      clientAddress: client.remoteAddress,
+      values: (name) => valuesOf(plan, name),
+    };
+    try {
+      const target = await this.#options.findTarget(request);
+      if (target === undefined) return refuse('target_not_found');
+      if (target instanceof Refusal) return target;
+      exchange.target = target;
+      const grant = await this.#options.authorize(request, target);
+      if (grant instanceof Refusal) return grant;
+      return canonicalHead(plan, {
+        withheld: this.#withheld(grant.passes ?? NO_CREDENTIALS),
+        withoutCookies: grant.withoutCookies ? new Set(grant.withoutCookies) : NO_COOKIES,
+        clientAddress: client.remoteAddress,
+        scheme: client.scheme,
+      });
+    } catch (error) {
+      this.#options.log.error(describeBug(error), 'a request could not be decided');
+      return refuse('internal_error');
+    }
+  }
+
+  #withheld(passes: readonly string[]): NameTest {
+    const { credentialFields = NO_CREDENTIALS } = this.#options;
+    const key = passes.join(',');
+    const known = this.#withheldTests.get(key);
+    if (known) return known;
+    const test = compileNames(
+      [...CREDENTIAL_FIELDS, ...credentialFields].filter((name) => !passes.includes(name)),
+    );
+    if (this.#withheldTests.size < MAX_WITHHELD_TESTS) this.#withheldTests.set(key, test);
+    return test;
+  }
+
+  #onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { owner } = incoming.socket as unknown as ServedSocket<ClientConnection>;
+    const { exchange } = owner;
+    if (!exchange) return void owner.raw.destroy();
+    try {
+      this.#forwarder.forward(owner, exchange, incoming, outgoing);
+    } catch (error) {
+      this.#options.log.error(describeBug(error), 'a request could not be forwarded');
+      owner.cut();
+    }
+  }
+
+  #record(record: GatewayRecord): void {
+    try {
+      this.#options.onRecord(record);
+    } catch (error) {
+      this.#options.log.error(describeBug(error), 'a record was not taken');
+    }
+  }
+
+  #reject(socket: Socket, code: 'draining' | 'too_many_connections'): void {
+    socket.on('error', () => socket.destroy());
+    socket.end(refusalBytes(refuse(code, { retryAfterMs: RETRY_MS }), { method: 'GET', isLast: true }), () =>
+      socket.destroy(),
+    );
+  }
+
+  #forget(client: ClientConnection, address: string): void {
+    this.#clients.delete(client);
+    const left = (this.#perAddress.get(address) ?? 1) - 1;
+    if (left > 0) this.#perAddress.set(address, left);
+    else this.#perAddress.delete(address);
+    if (this.#clients.size === 0) this.#onEmpty?.();
+  }
+
+  #checkIdle(): void {
+    const nowMs = performance.now();
+    for (const client of this.#clients) client.checkIdle(nowMs);
+  }
+}
+
+const MAX_WITHHELD_TESTS = 64;
+
+/** A timeout is late by at most an eighth of the shortest. */
+function sweepMs(limits: GatewayLimits): number {
+  const { keepAliveMs, clientIdleMs, responseIdleMs, finWaitMs, upgradedIdleMs, halfClosedMs } = limits;
+  const shortest = Math.min(
+    keepAliveMs,
+    clientIdleMs,
+    responseIdleMs,
+    finWaitMs,
+    upgradedIdleMs,
+    halfClosedMs,
+  );
+  return Math.min(MAX_SWEEP_MS, Math.max(MIN_SWEEP_MS, shortest / SWEEPS_PER_LIMIT));
+}

@@ -1,0 +1,50 @@
+// A gateway in front of the origin of the `message` rows.
+import type { AddressInfo } from 'node:net';
+import { createGateway } from '../../../src/gateway/gateway.ts';
+import type { GatewayRecord } from '../../../src/gateway/record.ts';
+import { publicAuthority } from '../../invariants/credential-scene.ts';
+import { WireClient } from '../../support/wire-client.ts';
+import type { MessageTarget } from '../message/message-driver.ts';
+import { createMessageOrigins } from '../message/message-origins.ts';
+import { silentLog } from '../../gateway/gateway-scene.ts';
+
+export type RowScene = AsyncDisposable & {
+  readonly target: MessageTarget;
+  readonly records: readonly GatewayRecord[];
+};
+
+const PATIENCE_MS = 10_000;
+
+export async function createRowScene(): Promise<RowScene> {
+  const origins = await createMessageOrigins(publicAuthority);
+  const { port } = origins.own.plain;
+  const records: GatewayRecord[] = [];
+  const gateway = createGateway({
+    findTarget: ({ host }) =>
+      host === `api.test:${port}` ? { name: 'origin', address: { host: '127.0.0.1', port } } : undefined,
+    authorize: () => ({}),
+    onRecord: (record) => records.push(record),
+    log: silentLog,
+  });
+  await new Promise<void>((done) => gateway.listener.listen(0, '127.0.0.1', () => done()));
+  const { port: gatewayPort } = gateway.listener.address() as AddressInfo;
+  return {
+    records,
+    target: {
+      open: () => WireClient.connect(gatewayPort),
+      origins: origins.all,
+      values: () => valuesOf(port),
+      patienceMs: PATIENCE_MS,
+      ends: true,
+    },
+    async [Symbol.asyncDispose]() {
+      await gateway.close(0);
+      await origins[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The values of the placeholders in origin-form. */
+export function valuesOf(port: number): Readonly<Record<string, string>> {
+  return { AT: '', HOST: `api.test:${port}`, PORT: String(port), EVIL: 'evil.test:1', EVIL_PORT: '1' };
+}

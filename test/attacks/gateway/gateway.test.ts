@@ -1,0 +1,19 @@
+// The rows of class F against the gateway.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { playMessage } from '../message/message-driver.ts';
+import { framingRows } from './gateway-rows.ts';
+import { createRowScene, type RowScene } from './gateway-scene.ts';
+import { gatewayViolations } from './gateway-verdict.ts';
+
+let scene: RowScene;
+beforeAll(async () => {
+  scene = await createRowScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+describe('framing at the gateway', () => {
+  it.each(framingRows.map((row) => [row.id, row] as const))('%s', async (_, row) => {
+    const seen = await playMessage(scene.target, row.script, row.expect, 'tunnel');
+    expect(gatewayViolations(row, seen, scene.target.values('tunnel'))).toEqual([]);
+  });
+});
