@@ -48,6 +48,8 @@ function isSame(one: string, other: string): boolean {
 async function createParts(directory: string): Promise<void> {
   mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
   createDirectory(directory, 0o755);
+  // Its owner could put another directory in the place of a part. It may be a link, which the operator names.
+  requireOwner(directory, statSync(directory));
   const secret = secretPart(directory);
   const isNew = createDirectory(secret, 0o700);
   const { mode } = requireOwn(secret);
@@ -75,12 +77,15 @@ function createDirectory(directory: string, mode: number): boolean {
 /** Files are created in it under fixed names, so no other user may replace them: clients trust those of the public part. */
 function requireOwn(directory: string): Stats {
   const stats = lstatSync(directory);
-  const ours = process.getuid?.() ?? stats.uid;
   if (!stats.isDirectory())
     throw fileError(directory, 'a symbolic link', 'Replace it by a directory, or set another state_dir');
-  if (stats.uid !== ours && stats.uid !== 0) {
-    const found = `the directory belongs to uid ${stats.uid}, but this process runs as uid ${ours}`;
-    throw fileError(directory, found, `chown ${ours} ${directory}, or set another state_dir`);
-  }
+  requireOwner(directory, stats);
   return stats;
+}
+
+function requireOwner(directory: string, { uid }: Stats): void {
+  const ours = process.getuid?.() ?? uid;
+  if (uid === ours || uid === 0) return;
+  const found = `the directory belongs to uid ${uid}, but this process runs as uid ${ours}`;
+  throw fileError(directory, found, `chown ${ours} ${directory}, or set another state_dir`);
 }

@@ -73,4 +73,20 @@ describe('the state directory', () => {
       await expect(prepareStateDirectory(scratch.path)).rejects.toThrow('the directory belongs to uid 4711');
     }
   });
+
+  it.runIf(process.getuid?.() === 0)('is not used if another user could replace its parts', async () => {
+    await using scratch = await createScratch();
+    const directory = join(scratch.path, 'state');
+    await mkdir(directory);
+    await chown(directory, 4711, 4711);
+    await expect(prepareStateDirectory(directory)).rejects.toThrow(
+      /state: the directory belongs to uid 4711/,
+    );
+    expect(await readdir(directory)).toEqual([]);
+    const link = join(scratch.path, 'link');
+    await symlink(directory, link);
+    await expect(prepareStateDirectory(link)).rejects.toThrow('the directory belongs to uid 4711');
+    await chown(directory, 0, 0);
+    expect(await prepareStateDirectory(link)).toEqual([]);
+  });
 });
