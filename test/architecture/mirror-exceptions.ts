@@ -30,7 +30,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/http1/head-buffer.ts': 'test/proxy/h1/head-buffer.test.ts',
   'src/http1/request-body.ts': 'test/proxy/h1/request-body.test.ts',
   'src/main.ts': 'test/bin/sallyport.test.ts',
-  'src/platform/api/access.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/api-request.ts': 'test/platform/api/server.test.ts',
   'src/platform/api/audit-events.ts': 'test/platform/management/audit-log-routes.test.ts',
   'src/platform/api/client-address.ts': 'test/platform/api/server.test.ts',

@@ -84,7 +84,8 @@ async function handle(
     report(options, { head, requestId, status, ms: performance.now() - startedMs }, facts),
   );
   const code = checkHead(head);
-  if (code !== undefined) return { ...platformError(code), isLast: true };
+  if (code !== undefined)
+    return { ...platformError(code, undefined, code === 'method' ? ALLOW : undefined), isLast: true };
   const forwardedFor = head.field('x-forwarded-for');
   return options.api({
     ...exchange,
@@ -115,6 +116,9 @@ function report(
   const rounded = Math.round(ms * 100) / 100;
   log.info({ method, path: route, status, ms: rounded, key: keyId, cause, request: requestId }, 'request');
 }
+
+/** RFC 9110 §15.5.6 demands it of every 405; which of them a path has is known to the API alone. */
+const ALLOW = { Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE' };
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 

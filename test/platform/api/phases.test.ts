@@ -5,6 +5,7 @@ import { DomainError } from '../../../src/base/domain-error.ts';
 import { RequestError } from '../../../src/base/http/request-body.ts';
 import { z } from '../../../src/base/schema.ts';
 import { inWorkspace } from '../../../src/platform/api/access.ts';
+import { eventStream } from '../../../src/platform/api/responses.ts';
 import {
   defineRoute,
   type Handling,
@@ -48,12 +49,41 @@ const route: Route = defineRoute({
   after: (call) => work.after?.(call),
 });
 
+/** Creates a listener, then streams its name as an event. */
+const streamed: Route = defineRoute({
+  method: 'POST',
+  path: '/streamed',
+  tag: 'Test',
+  summary: 'a route that writes and then streams',
+  access: inWorkspace('deployments:create'),
+  tracking: { operation: 'create_listener' },
+  responses: { 200: eventStream<{ readonly name: string }>() },
+  failures: [404],
+  async handle(call) {
+    const { db, workspaceId: workspace_id } = call;
+    const name = 'streamed';
+    const values = {
+      workspace_id,
+      compute_type: 'k8s',
+      compute_id: name,
+      compute_config: '{}',
+      version: null,
+    } as const;
+    await db.insertInto('listeners').values(values).execute();
+    await work.handle?.(call, name);
+    return { source: { name }, fields: { 'Content-Location': '/streamed/1' } };
+  },
+  async *stream({ workspaceId }, { name }) {
+    yield { event: 'created', data: { name, seen: await listeners(), in: workspaceId !== '' }, id: '0' };
+  },
+});
+
 let api: PlatformApi;
 let key: string;
 let organizationId: string;
 beforeEach(async () => {
   work = {};
-  api = await createPlatformApi({ routes: [route] });
+  api = await createPlatformApi({ routes: [route, streamed] });
   organizationId = await api.addOrganization();
   const workspaceId = await api.addWorkspace(organizationId);
   key = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);
@@ -202,5 +232,26 @@ describe('after', () => {
     expect((await ask()).status).toBe(201);
     expect([await listeners(), await events()]).toEqual([['one'], [true]]);
     expect(api.logged.map((line) => JSON.parse(line).msg)).toEqual(['the work after a commit failed']);
+  });
+});
+
+describe('a stream', () => {
+  it('begins once the write and its event are committed', async () => {
+    const { status, headers, text } = await api.ask('POST', '/streamed', { key });
+    expect([status, headers.get('content-type'), headers.get('content-location')]).toEqual([
+      200,
+      'text/event-stream',
+      '/streamed/1',
+    ]);
+    expect(text).toBe('event: created\ndata: {"name":"streamed","seen":["streamed"],"in":true}\nid: 0\n\n');
+    expect(await events()).toEqual([true]);
+  });
+
+  it('of a write that failed is an error with a status', async () => {
+    work.handle = async () => {
+      throw new DomainError('not_found', 'There is no such thing');
+    };
+    const { status, body } = await api.ask('POST', '/streamed', { key });
+    expect([status, body.code, await listeners(), await events()]).toEqual([404, 'not_found', [], [false]]);
   });
 });

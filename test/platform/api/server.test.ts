@@ -123,6 +123,15 @@ describe('every response', () => {
 });
 
 describe('a head that is unacceptable is rejected before the API sees it', () => {
+  it('for its method with the methods that are allowed (RFC 9110 §15.5.6)', async () => {
+    const { port } = await open();
+    for (const text of [
+      'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n',
+      'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n',
+    ])
+      expect(field(await ask(port, text), 'allow')).toBe('GET, HEAD, POST, PUT, PATCH, DELETE');
+  });
+
   const rows: readonly (readonly [string, string, number])[] = [
     ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 405],
     ['absolute-form', 'GET http://a/ok HTTP/1.1\r\nHost: a\r\n\r\n', 400],

@@ -31,7 +31,8 @@ export function streamBody(
   const { left, draining, head } = request;
   const signal = signalOf(request);
   const lastEventId = head.field('last-event-id');
-  const produced = produce({ signal, lastEventId });
+  // A response to HEAD has no body, so nothing is started for it.
+  const produced = head.method === 'HEAD' ? nothing() : produce({ signal, lastEventId });
   if (pieces === 'bytes')
     return {
       fields: { 'Content-Type': streamType },
@@ -43,6 +44,8 @@ export function streamBody(
   });
   return { fields: { 'Content-Type': streamType, ...EVENT_FIELDS }, body };
 }
+
+async function* nothing(): AsyncGenerator<never, void, undefined> {}
 
 /** Rejects when the producer fails or is silent: the connection is cut then, so that no client takes a part for the whole. */
 async function* toBytes(

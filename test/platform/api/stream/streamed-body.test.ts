@@ -113,10 +113,10 @@ describe('a stream of events', () => {
 
   it('to HEAD has no body, and its producer is not started', async () => {
     let isStarted = false;
-    async function* produce(): AsyncGenerator<ServerEvent> {
+    const produce = ({ signal }: { readonly signal: AbortSignal }): AsyncIterable<ServerEvent> => {
       isStarted = true;
-      yield { data: 1 };
-    }
+      return greet(signal);
+    };
     await using scene = await openStreams([eventsRoute(produce)]);
     await using client = await scene.connect();
     await client.send(get('/events').replace('GET', 'HEAD'));
