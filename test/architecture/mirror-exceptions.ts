@@ -47,6 +47,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/audit/json-text.ts': 'test/platform/audit/stored-record.test.ts',
   'src/platform/audit/ocsf-schema.ts': 'test/platform/audit/ocsf-event.test.ts',
   'src/platform/control-plane/listeners.ts': 'test/platform/control-plane/listener-routes.test.ts',
+  'src/platform/identity/membership-lock.ts': 'test/platform/identity/revocation.test.ts',
   'src/platform/initialization.ts': 'test/cli/platform.test.ts',
   'src/platform/management/keys.ts': 'test/platform/management/first-organization.test.ts',
   'src/platform/management/last-administrator.ts': 'test/platform/management/roles.test.ts',

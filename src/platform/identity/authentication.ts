@@ -4,6 +4,7 @@ import { DomainError } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { type KeyKind, parseKey } from './api-key.ts';
 import { createFailureLimit } from './failure-limit.ts';
+import { lockMembership } from './membership-lock.ts';
 import { type Permission, permissionsOf } from './permission.ts';
 
 export type Organization = {
@@ -40,7 +41,11 @@ export type Credentials = {
 export type Authenticator = {
   /** Throws DomainError. */
   authenticate(db: Database, credentials: Credentials): Promise<Caller>;
-  /** Reads the same caller again from `db`; throws DomainError when the key has since expired or been revoked. */
+  /**
+   * Reads the same caller again from `db`; throws DomainError when the key has since expired or been revoked. In a
+   * transaction it locks the key and the membership: a revocation waits for the writes that began before it, and no
+   * write that waited for a revocation goes on.
+   */
   confirm(db: Database, caller: Caller): Promise<Caller>;
   /** Counts a failed attempt from `peer`; returns `refusal`, or `too_many` when the limit is exceeded. */
   countFailure(peer: string, refusal: DomainError): DomainError;
@@ -78,7 +83,9 @@ export function createAuthenticator(options: {
         lastUses.write(db, row.key_id, now());
       return toCaller(row);
     },
-    async confirm(db, { keyId }) {
+    async confirm(db, { keyId, userId, organization }) {
+      // First, and in a statement of its own: the next one reads the role as the lock found it.
+      if (userId !== undefined) await lockMembership(db, 'organization_members', organization.id, userId);
       const row = await findKey(db, 'id', keyId);
       // Not counted as a failed attempt: the key was valid when the request arrived.
       if (row === undefined || isExpired(row, now())) throw wrongKey();
@@ -105,17 +112,21 @@ type KeyRow = NonNullable<Awaited<ReturnType<typeof findKey>>>;
  * key. A personal token exists only while its owner is a member, and has the owner's current role.
  */
 function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string) {
-  return db
-    .selectFrom('api_keys as k')
-    .innerJoin('organizations as o', 'o.id', 'k.organization_id')
-    .leftJoin('organization_members as m', (join) =>
-      join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
-    )
-    .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
-    .select(['k.expires_at', 'k.last_used_at'])
-    .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
-    .where(`k.${by}`, '=', value)
-    .executeTakeFirst();
+  return (
+    db
+      .selectFrom('api_keys as k')
+      .innerJoin('organizations as o', 'o.id', 'k.organization_id')
+      .leftJoin('organization_members as m', (join) =>
+        join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
+      )
+      .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
+      .select(['k.expires_at', 'k.last_used_at'])
+      .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
+      .where(`k.${by}`, '=', value)
+      // Conflicts with the deletion of the key, and not with the update of its last use.
+      .$if(db.isTransaction, (query) => query.forKeyShare('k'))
+      .executeTakeFirst()
+  );
 }
 
 function isExpired({ expires_at }: KeyRow, nowMs: number): boolean {

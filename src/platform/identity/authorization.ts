@@ -4,6 +4,7 @@ import { DomainError } from '../../base/domain-error.ts';
 import { type Parsed, parseWith, z } from '../../base/schema.ts';
 import type { Database } from '../store/database.ts';
 import type { Caller } from './authentication.ts';
+import { lockMembership } from './membership-lock.ts';
 import { type Permission, permissionsOf } from './permission.ts';
 
 /** The permissions of a caller in one workspace of their organization. */
@@ -31,7 +32,12 @@ export async function authorizeInWorkspace(
   header: string | undefined,
   permission: Permission,
 ): Promise<WorkspaceGrant> {
-  const [grant, another] = await findGrants(db, caller, header ?? caller.boundTo);
+  const { boundTo, userId, permissions } = caller;
+  const named = header ?? boundTo;
+  // In a transaction the workspace is known. Who sees all workspaces needs no membership of one.
+  if (userId !== undefined && named !== undefined && !permissions.has('workspaces:read'))
+    await lockMembership(db, 'workspace_members', named, userId);
+  const [grant, another] = await findGrants(db, caller, named);
   if (grant === undefined) throw noWorkspace();
   if (another !== undefined) throw new DomainError('unusable', UNSPECIFIED);
   requirePermission(grant.permissions, permission);

@@ -2,6 +2,7 @@
 // writes nothing, and its rejection is in the audit log.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sql } from '../../../src/platform/store/sql.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 let api: PlatformApi;
@@ -136,5 +137,83 @@ describe('a request with a delayed body', () => {
     const { records } = (await api.ask('GET', '/v1/sandboxes/box/records', { key: admin, tenant: workspace }))
       .body;
     expect(records).toEqual([]);
+  });
+});
+
+describe('a write that is sent while a revocation waits for the audit chain', () => {
+  /** Sends the revocation and then the write while a writer holds the chain; both complete after it. */
+  async function race(revoke: () => Promise<Asked>, write: () => Promise<Asked>): Promise<readonly Asked[]> {
+    const asked: Promise<Asked>[] = [];
+    await api.database.owner.write(async (trx) => {
+      await sql`select public.audit_lock(${organization})`.execute(trx);
+      for (const [at, ask] of [revoke, write].entries()) {
+        asked.push(ask());
+        await untilWaiting(at + 1);
+      }
+    });
+    return Promise.all(asked);
+  }
+
+  /** Until at least so many statements on this database wait for a lock: the last use of a key may be among them. */
+  async function untilWaiting(expected: number): Promise<void> {
+    const waiting = sql<{ readonly count: number }>`select count(*)::int from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    for (let count = 0; count < expected; )
+      count = (await waiting.execute(api.database.owner.db)).rows[0]?.count ?? 0;
+  }
+
+  async function namesOfKeys(): Promise<string> {
+    return (await api.ask('GET', ofOrganization, { key: admin })).text;
+  }
+
+  const backdoor = { role: 'ORGANIZATION_ADMIN', description: 'a second backdoor' };
+
+  it('creates no key with a key that is being deleted', async () => {
+    const { id, key } = await made(ofOrganization, { role: 'ORGANIZATION_ADMIN' });
+    const [revoked, late] = await race(
+      () => api.ask('DELETE', `${ofOrganization}/${id}`, { key: admin }),
+      () => api.ask('POST', ofOrganization, { key, body: backdoor }),
+    );
+    expect([revoked?.status, late?.status]).toEqual([204, 401]);
+    expect(await lastEvent()).toEqual(['create_service_key', false, 401]);
+    expect(await namesOfKeys()).not.toContain(backdoor.description);
+  });
+
+  it.each([
+    ['removed from the organization', 'DELETE', undefined, 401],
+    ['demoted', 'PATCH', { role: 'ORGANIZATION_VIEWER' }, 403],
+  ] as const)('creates no key with a token of a member who is being %s', async (_, method, body, status) => {
+    const email = `${randomUUID()}@example.test`;
+    const { id, user_id } = await made('/api/v1/orgs/current/members', { email, role: 'ORGANIZATION_ADMIN' });
+    const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    const [revoked, late] = await race(
+      () => api.ask(method, `/api/v1/orgs/current/members/${id}`, { key: admin, ...(body && { body }) }),
+      () => api.ask('POST', ofOrganization, { key, body: backdoor }),
+    );
+    expect([revoked?.status, late?.status]).toEqual([method === 'DELETE' ? 204 : 200, status]);
+    expect(await lastEvent()).toEqual(['create_service_key', false, status]);
+    expect(await namesOfKeys()).not.toContain(backdoor.description);
+  });
+
+  it.each([
+    ['removed from the workspace', 'DELETE', undefined],
+    ['demoted in it', 'PATCH', { role: 'WORKSPACE_VIEWER' }],
+  ] as const)('creates no listener with a token of a member who is being %s', async (_, method, body) => {
+    const email = `${randomUUID()}@example.test`;
+    const { user_id } = await made('/api/v1/orgs/current/members', { email, role: 'ORGANIZATION_USER' });
+    const inside = '/api/v1/workspaces/current/members';
+    const { id } = await made(inside, { user_id, role: 'WORKSPACE_ADMIN' });
+    const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    const [revoked, late] = await race(
+      () => api.ask(method, `${inside}/${id}`, { key: admin, tenant: workspace, ...(body && { body }) }),
+      () =>
+        api.ask('POST', '/v2/listeners', {
+          key,
+          tenant: workspace,
+          body: { compute_type: 'k8s', compute_id: randomUUID(), compute_config: {} },
+        }),
+    );
+    expect([revoked?.status, late?.status]).toEqual([method === 'DELETE' ? 204 : 200, 403]);
+    expect(await lastEvent()).toEqual(['create_listener', false, 403]);
   });
 });
