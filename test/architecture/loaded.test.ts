@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { projectRoot, spawnSallyport } from '../support/spawned-process.ts';
+import { launcher, projectRoot, spawnSallyport } from '../support/spawned-process.ts';
 
 const MAX_OWN_FILES = 168;
 const MAX_WITHOUT_ADMIN = 164;
@@ -19,6 +19,8 @@ async function loadedBy(
   const preloads = [join(import.meta.dirname, 'load-record.ts')];
   await using sallyport = await spawnSallyport({
     proxyConfig,
+    // A bundle is one file.
+    program: launcher,
     preloads,
     env: { ...env, SALLYPORT_LOADED: file },
   });

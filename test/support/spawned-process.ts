@@ -203,6 +203,8 @@ export type SpawnedSallyport = AsyncDisposable & {
 /** `sallyport proxy` on a free port with a state directory of its own; names ending in `.test` resolve to 127.0.0.1. */
 export async function spawnSallyport(options: {
   readonly proxyConfig: unknown;
+  /** `launcher`: the sources. */
+  readonly program?: string;
   readonly upstreamCaPem?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
@@ -219,7 +221,7 @@ export async function spawnSallyport(options: {
   const imports = preloads.flatMap((file) => ['--import', file]);
   const child = new SpawnedProcess(
     process.execPath,
-    [...imports, program, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
+    [...imports, options.program ?? program, 'proxy', '--proxy-config', proxyConfig, ...(options.args ?? [])],
     {
       env: {
         SALLYPORT_LISTEN: '127.0.0.1:0',
