@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
+import { idPlacesOf, withIdAt } from './id-places.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /** A workspace, its organization, and callers with all permissions there. */
@@ -67,6 +68,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
 const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   user_id: { make: async (scene) => (await addMember(scene)).userId },
   workspace_id: { make: async ({ tenant }) => tenant.workspaceId },
+  listener_id: { make: addListener },
   source: { isFree: true, make: async () => randomUUID() },
 };
 
@@ -99,17 +101,12 @@ export function bodyFixtureOf(name: string): Omit<Fixture, 'under'> {
   );
 }
 
-/** The fields of a body or a query that are ids. */
-export function idsOf(schema: JsonSchema | undefined): readonly string[] {
-  const members = Object.entries(schema?.properties ?? {});
-  return members.filter(([, { format }]) => format === 'uuid').map(([name]) => name);
-}
-
 /** `value` with real ids, and with roles that every caller can assign. */
 export async function withFixtures(schema: JsonSchema, value: unknown, scene: Scene): Promise<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const filled: Record<string, unknown> = { ...value };
-  for (const name of idsOf(schema)) filled[name] = await bodyFixtureOf(name).make(scene, {});
+  let filled: Record<string, unknown> = { ...value };
+  for (const { path, name } of idPlacesOf(schema))
+    filled = withIdAt(filled, path, await bodyFixtureOf(name).make(scene, {})) as Record<string, unknown>;
   for (const [name, own] of Object.entries(schema.properties ?? {}))
     if (Object.hasOwn(fixed, name)) filled[name] = fixed[name]?.(own);
   return filled;

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { fixtureOf, namesIn, type Tenant } from './fixtures.ts';
+import { idAt, idPlacesOf, withIdAt } from './id-places.ts';
 import { createExample, type EveryRoute, type Example, adminOf, send, successOf } from './scene.ts';
 
 export type ForeignCaller = { readonly who: string; readonly as: Ask; readonly statuses: readonly number[] };
@@ -99,4 +100,36 @@ export async function findLeaks(scene: EveryRoute, operation: Operation): Promis
   if (own.status !== successOf(operation))
     found.push(`${operation.title} is rejected for its own tenant: ${own.status} ${own.text}`);
   return found;
+}
+
+/** What a caller can learn about or change by an id of another organization in a body or a query. */
+export async function findIdLeaks(
+  scene: EveryRoute,
+  operation: Operation,
+): Promise<{ readonly found: readonly unknown[]; readonly seen: number }> {
+  const { api, a1, b1, digest } = scene;
+  const found: unknown[] = [];
+  const inQuery = operation.parameters.filter((one) => one.in === 'query');
+  const places = [
+    ...idPlacesOf(operation.body?.schema).map((place) => ({ part: 'body' as const, ...place })),
+    ...inQuery.flatMap(({ name, schema }) =>
+      idPlacesOf(schema, [name]).map((one) => ({ part: 'query' as const, ...one })),
+    ),
+  ];
+  for (const { part, path, name } of places) {
+    const example = await createExample(api, operation, a1);
+    const theirs = await createExample(api, operation, b1);
+    const before = JSON.stringify(await digest.take());
+    const ask = async (id: string): Promise<{ readonly status: number }> => {
+      const changed = { ...example, [part]: withIdAt(example[part], path, id) };
+      return visible(await send(api, changed, adminOf(operation, a1)), id);
+    };
+    const foreign = await ask(idAt(theirs[part], path) ?? b1.workspaceId);
+    const random = await ask(randomUUID());
+    if (JSON.stringify(foreign) !== JSON.stringify(random))
+      found.push({ route: operation.title, name, foreign, random });
+    if (part === 'body' && foreign.status !== 404) found.push({ route: operation.title, name, foreign });
+    if (before !== JSON.stringify(await digest.take())) found.push(`${operation.title} changed something`);
+  }
+  return { found, seen: places.length };
 }

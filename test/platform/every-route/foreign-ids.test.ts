@@ -1,11 +1,10 @@
 // Foreign resources look like resources that do not exist: for every id in a path, a body or a query of the document, and
 // for every list.
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { idsOf, namesIn, type Tenant } from './fixtures.ts';
-import { leakyRoutes } from './leaky-routes.ts';
+import { namesIn, type Tenant } from './fixtures.ts';
+import { guardedRoute, leakyRoutes, nestedRoute } from './leaky-routes.ts';
 import { createExample, type EveryRoute, adminOf, openEveryRoute, send, successOf } from './scene.ts';
-import { findLeaks, idIn, adminIn, visible } from './foreign-callers.ts';
+import { adminIn, findIdLeaks, findLeaks, idIn } from './foreign-callers.ts';
 
 let scene: EveryRoute;
 beforeAll(async () => {
@@ -56,33 +55,12 @@ describe('an id in a path', () => {
 
 describe('an id in a body or a query', () => {
   it('of another organization gets the response of an unknown id, and nothing changes', async () => {
-    const { api, a1, b1, operations, digest } = scene;
     const found: unknown[] = [];
     let seen = 0;
-    for (const operation of operations.filter(({ route }) => route.access.to !== 'sandbox')) {
-      const example = await createExample(api, operation, a1);
-      const queryIds = operation.parameters.filter(
-        (one) => one.in === 'query' && one.schema.format === 'uuid',
-      );
-      const places = [
-        ...idsOf(operation.body?.schema).map((name) => ({ part: 'body' as const, name })),
-        ...queryIds.map(({ name }) => ({ part: 'query' as const, name })),
-      ];
-      for (const { part, name } of places) {
-        seen += 1;
-        const theirs = (await createExample(api, operation, b1)).body as Record<string, string> | undefined;
-        const foreignId = theirs?.[name] ?? b1.workspaceId;
-        const before = await digest.take();
-        const ask = async (id: string): Promise<{ readonly status: number }> => {
-          const changed = { ...example, [part]: { ...(example[part] as object), [name]: id } };
-          return visible(await send(api, changed, adminOf(operation, a1)), id);
-        };
-        const [foreign, random] = [await ask(foreignId), await ask(randomUUID())];
-        if (JSON.stringify(foreign) !== JSON.stringify(random))
-          found.push({ route: operation.title, name, foreign, random });
-        if (part === 'body' && foreign.status !== 404) found.push({ route: operation.title, name, foreign });
-        if (!alike(before, await digest.take())) found.push(`${operation.title} changed something`);
-      }
+    for (const operation of scene.operations.filter(({ route }) => route.access.to !== 'sandbox')) {
+      const leaks = await findIdLeaks(scene, operation);
+      found.push(...leaks.found);
+      seen += leaks.seen;
     }
     expect(found).toEqual([]);
     expect(seen).toBeGreaterThan(1);
@@ -126,6 +104,15 @@ describe('the tests find a route with a leak', () => {
     await using leaky = await openEveryRoute({ routes: [route] });
     const operation = leaky.operations.find((one) => one.route === route);
     expect(operation === undefined ? [] : await findLeaks(leaky, operation)).not.toEqual([]);
+  });
+
+  it(`${nestedRoute.summary}, and finds nothing where the listener is one of the workspace`, async () => {
+    await using leaky = await openEveryRoute({ routes: [nestedRoute, guardedRoute] });
+    const [served, guarded] = [nestedRoute, guardedRoute].map((route) =>
+      leaky.operations.find((one) => one.route === route),
+    );
+    expect((await findIdLeaks(leaky, served!)).found).not.toEqual([]);
+    expect(await findIdLeaks(leaky, guarded!)).toEqual({ found: [], seen: 1 });
   });
 });
 

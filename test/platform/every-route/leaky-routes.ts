@@ -76,3 +76,47 @@ export const slowRoute: Route = defineRoute({
     throw notFound(call.params.listener_id);
   },
 });
+
+const nested = {
+  ...shared,
+  method: 'POST',
+  access: inWorkspace('deployments:create'),
+  tracking: { operation: 'create_listener' },
+  params: undefined,
+  body: z.strictObject({
+    targets: z.array(z.strictObject({ source: z.strictObject({ listener_id: z.uuid() }) })).length(1),
+  }),
+} as const;
+
+type Nested = Handling & {
+  readonly workspaceId: string;
+  readonly body: z.output<typeof nested.body>;
+};
+
+async function ownerOfNested({ db, body }: Nested): Promise<{ readonly id: string; readonly owner: string }> {
+  const id = body.targets[0]?.source.listener_id ?? '';
+  const owner = await ownerOf({ db, params: { listener_id: id } });
+  if (owner === undefined) throw notFound(id);
+  return { id, owner };
+}
+
+/** The id is deep in the body. */
+export const nestedRoute: Route = defineRoute({
+  ...nested,
+  path: '/v2/listeners-in-body',
+  summary: 'a route that serves a foreign listener named deep in a body',
+  async handle(call) {
+    return { body: { id: (await ownerOfNested(call)).id } };
+  },
+});
+
+export const guardedRoute: Route = defineRoute({
+  ...nested,
+  path: '/v2/own-listeners-in-body',
+  summary: 'a route that serves a listener named deep in a body',
+  async handle(call) {
+    const { id, owner } = await ownerOfNested(call);
+    if (owner !== call.workspaceId) throw notFound(id);
+    return { body: { id } };
+  },
+});
