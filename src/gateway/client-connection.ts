@@ -56,7 +56,8 @@ export class ClientConnection {
   /** The response that is being sent, or comes next, is the last one. */
   get isLast(): boolean {
     const exchange = this.#exchange;
-    if (!exchange || exchange.plan.endsConnection || this.raw.readableEnded) return true;
+    if (!exchange || exchange.plan.endsConnection) return true;
+    if (this.raw.readableEnded && this.#input.length === 0) return true;
     // What follows a response that came before the end of its request would be read as the rest of that request.
     return this.#context.isDraining() || !exchange.body.isForwarded;
   }
@@ -162,7 +163,7 @@ export class ClientConnection {
   };
 
   #readHead(): void {
-    if (this.#isEnding || this.#input.length === 0) return;
+    if (this.#isEnding || this.raw.destroyed || this.#input.length === 0) return;
     const bytes = this.#input.takeForParsing();
     const head = bytes && parseRequestHead(bytes, 0, this.#context.headLimits);
     if (head === undefined) {

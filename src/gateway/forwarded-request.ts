@@ -34,7 +34,8 @@ export class ForwardedRequest {
   start(): void {
     const { client, exchange, outgoing, send } = this.#parts;
     exchange.forwarding = this;
-    outgoing.on('finish', () => {
+    // Before the listener of node:http, which ends the connection after a last response.
+    outgoing.prependListener('finish', () => {
       if (client.exchange === exchange) client.finishExchange();
     });
     outgoing.on('error', () => undefined);
@@ -48,7 +49,7 @@ export class ForwardedRequest {
     request.on('upgrade', (response, socket: Socket, rest) => this.#onUpgrade(response, socket, rest));
     // Also where node:http gives up without an error, as for a 101 that was not asked for.
     request.on('close', () => {
-      if (this.#request === request) this.#fail('target_closed');
+      if (this.#request === request && !this.#hasResponse) this.#fail('target_closed');
     });
   }
 
@@ -79,18 +80,14 @@ export class ForwardedRequest {
   }
 
   onError(error: NodeJS.ErrnoException): void {
+    // A target may respond and stop reading, or close: whether its response is complete is seen at the response.
+    if (this.#hasResponse) return;
     const { exchange, outgoing, send } = this.#parts;
     const isStale =
       this.#request?.reusedSocket === true && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
     const { method, framing } = exchange.plan;
     // The target closed the connection while the request was on its way. A request without effects or body can be repeated.
-    if (
-      isStale &&
-      !this.#isRetry &&
-      !this.#hasResponse &&
-      framing.kind === 'none' &&
-      idempotent.has(method)
-    ) {
+    if (isStale && !this.#isRetry && framing.kind === 'none' && idempotent.has(method)) {
       if (outgoing.destroyed) return;
       this.#isRetry = true;
       this.#request = undefined;

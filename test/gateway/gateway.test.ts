@@ -288,6 +288,67 @@ describe('what the client gets', () => {
     expect(await client.finished).toBe('end');
   });
 
+  it('every response of requests that it sent before its FIN', async () => {
+    const { gateway } = await scene();
+    await using client = await gateway.connect();
+    await client.send(get('/1') + get('/2') + get('/3'));
+    client.end();
+    for (const target of ['/1', '/2', '/3'])
+      expect(JSON.parse((await client.readResponse()).text)).toMatchObject({ target });
+    expect(await client.finished).toBe('end');
+    expect(gateway.records).toHaveLength(3);
+  });
+
+  it.each([
+    ['that asks for it', get('/', 'Connection: close')],
+    ['of HTTP/1.0', 'GET / HTTP/1.0\r\nHost: app.test\r\n\r\n'],
+  ])('the end of the connection after a request %s, which is recorded once', async (_, bytes) => {
+    const { gateway } = await scene();
+    await using client = await gateway.connect();
+    await client.send(bytes);
+    expect((await client.readResponse()).head.status).toBe(200);
+    expect(await client.finished).toBe('end');
+    expect(await gateway.record(0)).toMatchObject({ status: 200, end: 'complete' });
+    expect(gateway.records).toHaveLength(1);
+  });
+
+  it('all of a response whose target has closed, however late it is read', async () => {
+    const size = 8 * 1024 * 1024;
+    const port = await target((_, outgoing) => {
+      outgoing.writeHead(200, { Connection: 'close' }).end(Buffer.alloc(size));
+    });
+    const gateway = await gatewayTo(port);
+    const outgoing = httpRequest({ port: gateway.port, headers: { Host: 'app.test' } }).end();
+    const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+    let got = 0;
+    for await (const chunk of incoming) {
+      got += (chunk as Buffer).length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect([got, incoming.complete]).toEqual([size, true]);
+  });
+
+  it('an early refusal of the target that closes while the body is being sent', async () => {
+    const body = 'too large '.repeat(1_000);
+    const origin = await use(
+      createOrigin({
+        respond: async ({ send, end }) => {
+          await send(response(413, [['Connection', 'close']], body));
+          end();
+        },
+      }),
+    );
+    const gateway = await gatewayTo(origin.port);
+    await using client = await gateway.connect();
+    await client.send('POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 10000000\r\n\r\n');
+    // Written as long as anybody reads it.
+    const sending = client.send(Buffer.alloc(10_000_000)).catch(() => undefined);
+    expect(await client.readResponse()).toMatchObject({ head: { status: 413 }, text: body });
+    expect(await gateway.record(0)).toMatchObject({ status: 413, end: 'complete' });
+    await client[Symbol.asyncDispose]();
+    await sending;
+  });
+
   it('a response that closes, when it is of HTTP/1.0', async () => {
     const port = await target((_, outgoing) => void outgoing.write('a', () => outgoing.end('b')));
     const gateway = await gatewayTo(port);
