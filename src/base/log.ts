@@ -21,8 +21,6 @@ const BLOCKED_CHARS = 4 * 1024 * 1024;
 // A write for each request costs more CPU than parsing the request, so lines wait for more lines.
 const FLUSH_DELAY_MS = 5;
 const FLUSH_CHARS = 32 * 1024;
-/** Holds as many characters as are written at once, and lines that come while they are written. */
-const LINES_BYTES = 64 * 1024;
 const RETRY_DELAY_MS = 50;
 /** When a write takes longer, its reader does not read. */
 const STUCK_MS = 1000;
@@ -34,12 +32,7 @@ export function createFdSink(fd: number): LogSink & { flush(): void } {
 
 class FdSink implements LogSink {
   readonly #fd: number;
-  /** The next lines to write, as bytes: strings that wait would survive collections, and be copied by each. */
-  #lines: Buffer = Buffer.allocUnsafeSlow(LINES_BYTES);
-  #linesBytes = 0;
-  #spare: Buffer = Buffer.allocUnsafeSlow(LINES_BYTES);
-  /** Lines after those, while a slow write is in flight. */
-  #overflow: string[] = [];
+  #waiting: string[] = [];
   #waitingChars = 0;
   #inFlight: Buffer | undefined;
   /** When the current write in the thread pool began. */
@@ -58,10 +51,8 @@ class FdSink implements LogSink {
       this.#dropped += 1;
       return;
     }
+    this.#waiting.push(line);
     this.#waitingChars += line.length;
-    if (this.#overflow.length > 0 || this.#linesBytes + 3 * line.length > LINES_BYTES)
-      this.#overflow.push(line);
-    else this.#linesBytes += this.#lines.write(line, this.#linesBytes);
     if (this.#waitingChars >= FLUSH_CHARS && !this.#inFlight) this.#flush();
     else this.#schedule();
   }
@@ -87,7 +78,7 @@ class FdSink implements LogSink {
     await promise;
     clearTimeout(limit);
     this.#drained = undefined;
-    if (this.#waitingChars === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
+    if (this.#waiting.length === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
   }
 
   #schedule(): void {
@@ -98,7 +89,7 @@ class FdSink implements LogSink {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#inFlight) return;
-    if (this.#waitingChars === 0) {
+    if (this.#waiting.length === 0) {
       this.#drained?.();
       return;
     }
@@ -107,12 +98,8 @@ class FdSink implements LogSink {
   };
 
   #takeWaiting(): Buffer {
-    const lines = this.#lines.subarray(0, this.#linesBytes);
-    const taken =
-      this.#overflow.length === 0 ? lines : Buffer.concat([lines, Buffer.from(this.#overflow.join(''))]);
-    [this.#lines, this.#spare] = [this.#spare, this.#lines];
-    this.#linesBytes = 0;
-    this.#overflow = [];
+    const taken = Buffer.from(this.#waiting.join(''), 'utf8');
+    this.#waiting = [];
     this.#waitingChars = 0;
     return taken;
   }
@@ -148,7 +135,7 @@ class FdSink implements LogSink {
     if (sinceMs !== undefined && performance.now() - sinceMs > STUCK_MS) return endStuck(code);
     // The thread pool finishes a write that it has begun before the process ends.
     const unsent = sinceMs === undefined && this.#inFlight ? this.#inFlight : Buffer.alloc(0);
-    const rest = Buffer.concat([unsent, this.#takeWaiting()]);
+    const rest = Buffer.concat([unsent, Buffer.from(this.#waiting.join(''), 'utf8')]);
     try {
       if (rest.length > 0) writeSync(this.#fd, rest);
     } catch {

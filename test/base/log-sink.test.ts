@@ -98,18 +98,6 @@ describe('the sink of log lines', () => {
     await closed;
   });
 
-  it('keeps the order of lines, also of those that do not fit beside a slow write', () => {
-    sink.write('a\n');
-    vi.advanceTimersByTime(FLUSH_DELAY_MS);
-    const lines = Array.from({ length: 200 }, (_, at) => `${at} ${'ä'.repeat(at % 7 === 0 ? 5_000 : 50)}\n`);
-    for (const line of lines) sink.write(line);
-    finish(0);
-    sink.write('z\n');
-    finish(1);
-    vi.advanceTimersByTime(FLUSH_DELAY_MS);
-    expect(texts()).toEqual(['a\n', lines.join(''), 'z\n']);
-  });
-
   it('repeats a write that failed, whatever waits', () => {
     sink.write('a\n');
     vi.advanceTimersByTime(FLUSH_DELAY_MS);
