@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { keepCoresAwake } from './support/awake-cores.ts';
 import { type Child, createChildren, residentMb } from './support/children.ts';
 import { inspectMachine, warningsOf } from './support/machine.ts';
 import { startLoadClient } from './support/measure.ts';
@@ -53,6 +54,7 @@ async function measureAll(): Promise<void> {
   console.log(`${cpu}, ${cores} cores, ${memory} GB, ${system}, ${busy} % busy before`);
   console.log(`Sallyport ${version} ${commit}, Node ${process.version}`);
   warningsOf(machine).forEach((warning) => console.log(`WARNING: ${warning}`));
+  keepCoresAwake(children);
   await using scene = await createScene(children, directory);
   const sallyport = await startSallyport(children, scene, { packageDirectory });
   const client = startLoadClient(children, scene);

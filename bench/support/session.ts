@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { questionsOf, shareOf } from '../cases/all-questions.ts';
 import { peersOf } from '../peers/all-peers.ts';
+import { keepCoresAwake } from './awake-cores.ts';
 import type { Children } from './children.ts';
 import { inspectMachine, warningsOf } from './machine.ts';
 import { startLoadClient } from './measure.ts';
@@ -37,6 +38,7 @@ export async function runQuestions(
   const machine = await inspectMachine(children.isPinned);
   const warnings = warningsOf(machine);
   warnings.forEach((warning) => say(`WARNING: ${warning}`));
+  keepCoresAwake(children);
   await using scene = await createScene(children, directory);
   const profileDirectory = options.profile;
   const sallyport = await startSallyport(children, scene, { packageDirectory, profileDirectory });
