@@ -19,7 +19,7 @@ export type LogSink = {
 const MAX_BUFFERED_CHARS = 8 * 1024 * 1024;
 const BLOCKED_CHARS = 4 * 1024 * 1024;
 // A write for each request costs more CPU than parsing the request, so lines wait for more lines.
-const FLUSH_DELAY_MS = 5;
+const FLUSH_DELAY_MS = 20;
 const FLUSH_CHARS = 32 * 1024;
 const RETRY_DELAY_MS = 50;
 /** When a write takes longer, its reader does not read. */
