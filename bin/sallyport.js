@@ -52,14 +52,14 @@ function isAtLeast(version, floor) {
   return at === -1 || have[at] > want[at];
 }
 
-// Lets the young generation of the heap grow once, from 1 MB to 3, and then no more. Smaller ones are collected so often that
-// the p99 of a single client shows it; with 4, 6 and 8 MB it is that of 3. A larger one would only hold more of the forwarded
-// buffers, which are garbage at once. V8 sets the initial size by the command line only; it grows the generation when more
-// than its size has survived collections, which the arrays below do.
+// Lets the young generation of the heap grow once, from 1 MB to 2, and then no more. Smaller ones are collected so often that
+// the p99 of a single client shows it. A larger one would also hold more of the forwarded buffers, which are garbage at once:
+// with 3 MB, a transfer whose reader pauses takes 38 MB over idle instead of less than 32. V8 sets the initial size by the
+// command line only; it grows the generation when more than its size has survived collections, which the arrays below do.
 function fixYoungGeneration() {
   const v8 = builtin('node:v8');
-  v8.setFlagsFromString('--semi-space-growth-factor=3');
-  for (const held = []; youngGenerationBytes(v8) < 2.9e6 && held.length < 512; ) {
+  v8.setFlagsFromString('--semi-space-growth-factor=2');
+  for (const held = []; youngGenerationBytes(v8) < 1.9e6 && held.length < 512; ) {
     for (let i = 0; i < 64; i++) held.push(new Array(1024).fill(i));
   }
   v8.setFlagsFromString('--semi-space-growth-factor=1');
