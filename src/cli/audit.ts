@@ -1,7 +1,7 @@
 // `sallyport audit verify`: prints one line for each finding in the audit log, then a summary.
 import { InputError } from '../base/input-error.ts';
 import { z } from '../base/schema.ts';
-import type { VerificationCounts } from '../platform/audit-verification.ts';
+import type { InstallationResult } from '../platform/audit-verification.ts';
 import type { PlatformConfig } from '../platform/config.ts';
 import { parseCommandLine, usageLine } from './command/declaration.ts';
 import { auditCommand } from './command/platform-commands.ts';
@@ -41,7 +41,8 @@ async function verify(
       report: (line) => process.stdout.write(`${line}\n`),
     });
     printSummary(counts);
-    return counts.findings === 0 ? 0 : 1;
+    if (counts.findings > 0) return 1;
+    return counts.uncompared.length > 0 ? 3 : 0;
   } catch (error) {
     if (!(error instanceof Error) || error.name === 'InputError') throw error;
     process.stderr.write(`sallyport: the audit log cannot be verified: ${error.message}\n`);
@@ -49,17 +50,16 @@ async function verify(
   }
 }
 
-function printSummary(counts: VerificationCounts): void {
-  const { events, organizations, checkpoints, unreadable, unknownKeys, findings } = counts;
+function printSummary(counts: InstallationResult): void {
+  const { events, organizations, checkpoints, unreadable, uncompared, findings } = counts;
   if (unreadable > 0)
     process.stderr.write(
       `${count(unreadable, 'line')} among the checkpoints cannot be read: cut off by a crash, or damaged\n`,
     );
-  if (unknownKeys > 0)
-    process.stderr.write(
-      `${count(unknownKeys, 'other key')} signed checkpoints that were not checked: verify again with its --public-key and its --checkpoints\n`,
-    );
-  const verdict = findings === 0 ? 'intact' : `tampered with, ${count(findings, 'finding')}`;
+  for (const reason of uncompared)
+    process.stderr.write(`sallyport: the audit log cannot be verified: ${reason}\n`);
+  const unchanged = uncompared.length === 0 ? 'intact' : 'not verified';
+  const verdict = findings === 0 ? unchanged : `tampered with, ${count(findings, 'finding')}`;
   process.stdout.write(
     `${count(events, 'event')} of ${count(organizations, 'organization')}, ${count(checkpoints, 'checkpoint')}: ${verdict}\n`,
   );

@@ -6,11 +6,13 @@ import { openCheckpointSink } from './audit/checkpoint-sink.ts';
 import { formatFinding } from './audit/finding.ts';
 import { publicKeyFile, readVerificationKey } from './audit/signing-key.ts';
 import { type VerificationCounts, verifyLog } from './audit/verify.ts';
+import { findUncompared } from './audit-coverage.ts';
 import type { PlatformConfig } from './config.ts';
 import { openOperatorStore } from './operator-database.ts';
 import { codeOf } from './store/database-error.ts';
 
-export type { VerificationCounts } from './audit/verify.ts';
+/** `uncompared`: why the log cannot be called intact, although no finding says that it is not. */
+export type InstallationResult = VerificationCounts & { readonly uncompared: readonly string[] };
 
 export type InstallationVerification = {
   readonly config: Pick<PlatformConfig, 'audit' | 'database' | 'dataDirectory'>;
@@ -27,17 +29,21 @@ export async function verifyInstallation({
   organizationId,
   publicKeyFiles,
   report,
-}: InstallationVerification): Promise<VerificationCounts> {
+}: InstallationVerification): Promise<InstallationResult> {
   const keys = await readKeys(publicKeyFiles, config.audit.keyFile);
   await using database = await openOperatorStore(config, 2);
-  return await verifyLog({
+  const location = config.audit.checkpoints;
+  const nowMs = Date.now();
+  const counts = await verifyLog({
     store: database.store,
-    checkpoints: openCheckpointSink(config.audit.checkpoints).read(),
+    checkpoints: openCheckpointSink(location).read(),
     keys,
-    nowMs: Date.now(),
+    nowMs,
     organizationId,
     report: (finding) => report(formatFinding(finding)),
   });
+  const coverage = { ...counts, keys: keys.length, location, organizationId, nowMs };
+  return { ...counts, uncompared: findUncompared(coverage) };
 }
 
 /** Empty when no platform has run here: checkpoints, if there are any, then prove nothing. */

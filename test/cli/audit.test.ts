@@ -37,12 +37,76 @@ function verify(...args: readonly string[]): Promise<Finished> {
   });
 }
 
+/** Checkpoints of all organizations in a file of their own, and the arguments that name their key. */
+async function writeOwn(): Promise<{ readonly args: readonly string[]; readonly file: string }> {
+  const name = randomUUID();
+  const keyFile = join(scratch.path, `${name}.key`);
+  const file = join(scratch.path, `${name}.jsonl`);
+  await writeCheckpoints(database.store, openCheckpointSink(file), await openSigningKey(keyFile));
+  return { file, args: ['--organization', organizationId, '--public-key', publicKeyFile(keyFile)] };
+}
+
 describe('sallyport audit verify', () => {
-  it('exits with 0 for an intact log', async () => {
-    const { code, stdout } = await verify('--organization', organizationId);
-    expect({ code, stdout }).toEqual({
+  it('exits with 0 for an intact log that was compared with its checkpoints', async () => {
+    const { args, file } = await writeOwn();
+    expect(await verify(...args, '--checkpoints', file)).toMatchObject({
       code: 0,
-      stdout: '3 events of 1 organization, 0 checkpoints: intact\n',
+      stdout: expect.stringMatching(/^3 events of 1 organization, \d+ checkpoints?: intact\n$/),
+      stderr: '',
+    });
+  });
+
+  it('exits with 3 and the reason when it compared nothing', async () => {
+    const own = ['--organization', organizationId];
+    const compare = async (args: readonly string[]): Promise<unknown> => {
+      const { code, stdout, stderr } = await verify(...args);
+      return {
+        code,
+        stdout,
+        reasons: stderr
+          .trim()
+          .split('\n')
+          .map((line) => line.split(': ')[2]),
+      };
+    };
+    const unsigned = '3 events of 1 organization, 0 checkpoints: not verified\n';
+    // Nothing was ever signed, and this directory has no key.
+    expect(await compare(own)).toEqual({
+      code: 3,
+      stdout: unsigned,
+      reasons: [
+        'there is no public key of the checkpoints',
+        'no event was compared with a signed checkpoint',
+      ],
+    });
+    const { args } = await writeOwn();
+    // A wrong --data-dir: neither the key nor the checkpoints that the database knows of.
+    expect(await compare(own)).toMatchObject({
+      code: 3,
+      stdout: unsigned,
+      reasons: [
+        'there is no public key of the checkpoints',
+        '1 other key signed checkpoints that were not checked',
+        'no event was compared with a signed checkpoint',
+      ],
+    });
+    // A wrong --checkpoints, after the owner of the database has removed its list of them.
+    await database.owner.write(async (trx) => {
+      await sql`set local session_replication_role = replica`.execute(trx);
+      await sql`delete from audit_checkpoints`.execute(trx);
+    });
+    const nowhere = join(scratch.path, 'nowhere', 'checkpoints.jsonl');
+    expect(await compare([...args, '--checkpoints', nowhere])).toEqual({
+      code: 3,
+      stdout: unsigned,
+      reasons: ['no event was compared with a signed checkpoint'],
+    });
+    // A wrong --organization.
+    const unknown = randomUUID();
+    expect(await compare(['--organization', unknown])).toEqual({
+      code: 3,
+      stdout: '0 events of 1 organization, 0 checkpoints: not verified\n',
+      reasons: [`the audit log has no events of the organization ${unknown}`],
     });
   });
 
@@ -117,8 +181,12 @@ describe('sallyport audit verify', () => {
     try {
       await platform.ready;
       const during = await runSallyport(['audit', 'verify'], options);
-      expect({ code: during.code, stderr: during.stderr }).toEqual({ code: 0, stderr: '' });
-      expect(during.stdout).toMatch(/^3 events of 1 organization, [01] checkpoints?: intact\n$/);
+      // The first checkpoint is written a minute after the start, or at its end.
+      expect(during.stderr).toContain('no event was compared with a signed checkpoint: there is none in ');
+      expect({ code: during.code, stdout: during.stdout }).toEqual({
+        code: 3,
+        stdout: '3 events of 1 organization, 0 checkpoints: not verified\n',
+      });
     } finally {
       platform.process.kill('SIGTERM');
       await platform.process.exited;

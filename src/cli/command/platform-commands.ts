@@ -71,6 +71,6 @@ export const auditCommand = {
     ['0', 'intact'],
     ['1', 'tampered with'],
     ['2', 'the command line or the configuration must be corrected'],
-    ['3', 'could not be determined'],
+    ['3', 'could not be determined, or nothing was compared with a signed checkpoint'],
   ],
 } as const satisfies CommandDeclaration;

@@ -36,6 +36,18 @@ export type VerificationCounts = {
   /** Keys that signed checkpoints according to the database and were not given: their checkpoints are not checked. */
   readonly unknownKeys: number;
   readonly findings: number;
+  readonly chains: readonly ChainCoverage[];
+};
+
+/** What was found of the chain of one organization. */
+export type ChainCoverage = {
+  readonly organizationId: string;
+  /** Whether the database has anything of it. */
+  readonly isStored: boolean;
+  /** The time of its first event, in milliseconds since 1970; undefined without one. */
+  readonly firstMs: number | undefined;
+  /** Of the checkpoints with a valid signature, those of this chain. */
+  readonly checkpoints: number;
 };
 
 const PAGE = 500;
@@ -49,22 +61,25 @@ export async function verifyLog(verification: Verification): Promise<Verificatio
     verification.report(finding);
   };
   // In this order: the database's list of checkpoints is never newer than the checkpoints, nor they than the events.
-  const { reached, unknownKeys } = await readReached(store, new Set(keys.map(fingerprintOf)));
+  const known = new Set(keys.map(fingerprintOf));
+  const { reached, unknownKeys } = await readReached(store, known, organizationId);
   const book = await readCheckpoints(verification.checkpoints, keys, report);
-  const { events, organizations } = await store.db
+  const { events, chains } = await store.db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute((trx) => verifyChains(trx, { ...verification, report }, book, reached));
   const { checkpoints, unreadable } = book;
-  return { organizations, events, checkpoints, unreadable, unknownKeys, findings };
+  return { organizations: chains.length, events, checkpoints, unreadable, unknownKeys, findings, chains };
 }
 
 /** By organization. */
 type Reached = ReadonlyMap<string, readonly ReachedSeq[]>;
 
-async function readReached({ db }: Store, known: ReadonlySet<string>) {
-  const rows = await db.selectFrom('audit_checkpoints').selectAll().execute();
+async function readReached({ db }: Store, known: ReadonlySet<string>, organizationId: string | undefined) {
+  let stored = db.selectFrom('audit_checkpoints').selectAll();
+  if (organizationId !== undefined) stored = stored.where('organization_id', '=', organizationId);
+  const rows = await stored.execute();
   const own = rows.filter(({ signer }) => known.has(signer));
   return {
     reached: Map.groupBy(own, ({ organization_id }) => organization_id),
@@ -77,34 +92,43 @@ async function verifyChains(
   { nowMs, organizationId, report }: Verification,
   book: CheckpointBook,
   reached: Reached,
-): Promise<{ readonly events: number; readonly organizations: number }> {
+): Promise<{ readonly events: number; readonly chains: readonly ChainCoverage[] }> {
   const known = [...(await readOrganizations(trx)), ...book.organizations, ...reached.keys()];
   const chosen = organizationId === undefined ? [...new Set(known)].toSorted() : [organizationId];
+  const chains: ChainCoverage[] = [];
   let events = 0;
   for (const id of chosen) {
     const checkpoints = book.of(id);
     reportMissing(id, checkpoints, reached.get(id) ?? [], report);
     const ends = await readEnds(trx, id);
     const walked = await walk(trx, ends, checkpoints, report);
-    checkEnds({ ...ends, events: walked }, checkpoints, nowMs, report);
-    events += walked;
+    checkEnds({ ...ends, events: walked.events }, checkpoints, nowMs, report);
+    events += walked.events;
+    chains.push({
+      organizationId: id,
+      isStored: ends.head !== undefined || walked.events > 0 || reached.has(id),
+      firstMs: walked.firstMs,
+      checkpoints: checkpoints.length,
+    });
   }
-  return { events, organizations: chosen.length };
+  return { events, chains };
 }
 
-/** Returns the number of events. */
 async function walk(
   trx: Transaction,
   ends: ChainEnds,
   checkpoints: readonly Checkpoint[],
   report: Verification['report'],
-): Promise<number> {
+): Promise<{ readonly events: number; readonly firstMs: number | undefined }> {
   const { organizationId } = ends;
   // One event can have several checkpoints, for example when a rewritten event was signed again.
   const bySeq = Map.groupBy(checkpoints, ({ seq }) => seq);
   const chain = new ChainWalk(ends, report);
   let events = 0;
+  let firstMs: number | undefined;
   for await (const link of readLinks(trx, organizationId)) {
+    // A time that an attacker set to infinity is as old as can be.
+    if (events === 0) firstMs = Number(link.timeMs) || 0;
     events += 1;
     chain.accept(link);
     const hash = link.hash.toString('hex');
@@ -112,7 +136,7 @@ async function walk(
       report(rewritten(organizationId, link.seq, link.id));
   }
   chain.finish();
-  return events;
+  return { events, firstMs };
 }
 
 /** From the heads, and from events whose head is missing. */
