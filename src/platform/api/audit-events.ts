@@ -57,10 +57,11 @@ class Succeeded extends Error {}
 
 /** Undefined where the route is not tracked, or grants no organization. */
 function toEntry(
-  { route: { tracking }, context: { request, url, params }, granted }: Audited<Grant>,
+  { route, context: { request, params }, granted }: Audited<Grant>,
   result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources'>>,
 ): AuditEntry | undefined {
   const { caller, organizationId, workspaceId } = granted;
+  const { tracking } = route;
   if (!('operation' in tracking) || organizationId === undefined) return undefined;
   return {
     operation: tracking.operation,
@@ -72,12 +73,21 @@ function toEntry(
     ...result,
     request: {
       method: request.head.method,
-      path: url.pathname,
+      path: pathOf(route, params),
       clientHost: request.client.host,
       clientPort: request.client.port,
       forwardedFor: request.head.field('x-forwarded-for'),
     },
   };
+}
+
+/** A parameter that its schema rejects stays in braces: it may be anything, for example a key in the place of its id. */
+function pathOf({ path, params }: Route, given: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)\}/g, (braces, name: string) => {
+    const value = given[name] ?? '';
+    const isValid = params?.shape[name]?.safeParse(value).success === true;
+    return isValid ? encodeURIComponent(value) : braces;
+  });
 }
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;

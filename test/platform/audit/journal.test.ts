@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { appendEvent } from '../../../src/platform/audit/journal.ts';
 import { listEvents } from '../../../src/platform/audit/query.ts';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { Store } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
@@ -54,7 +55,7 @@ describe('an event', () => {
     expect(await countUsers()).toBe(1);
   });
 
-  it('records the request and the caller, without the query string, and bounds texts of any length', async () => {
+  it('records the request and the caller, addresses alone of its headers, and bounds texts of any length', async () => {
     const organizationId = randomUUID();
     const path = `/v2/listeners/${'x'.repeat(5000)}?secret=1`;
     const entry = entryOf(organizationId, {
@@ -67,12 +68,17 @@ describe('an event', () => {
         path,
         clientHost: '192.0.2.1',
         clientPort: 1,
-        forwardedFor: `${'y'.repeat(5000)}\ud800`,
+        forwardedFor: `${'192.0.2.1, '.repeat(500)}y`,
       },
     });
     await database.store.write((trx) => appendEvent(trx, entry));
     const short = entryOf(organizationId, {
-      request: { ...entry.request!, path: '/a#b?secret=1', forwardedFor: '1.2.3.4, \ud800' },
+      request: {
+        ...entry.request!,
+        path: '/a#b?secret=1',
+        clientHost: 'fe80::1%secret',
+        forwardedFor: '1.2.3.4, \ud800,[2001:db8::1]:443, 1.2.3.4:80, 2001:db8::2, fe80::1%secret, 1.2.3',
+      },
     });
     await database.store.write((trx) => appendEvent(trx, short));
     const [first, second] = (await readRecords(organizationId)).map((record) => JSON.parse(record));
@@ -85,12 +91,36 @@ describe('an event', () => {
         request_path: path.slice(0, 1024),
         client_host: '192.0.2.1',
         client_port: 1,
-        x_forwarded_for: `${'y'.repeat(255)}\ufffd`,
+        x_forwarded_for: `${'192.0.2.1, '.repeat(23)}unknown`,
         response_status_code: 404,
         resource_ids: ['a', 'b'],
       },
     });
-    expect(second.enrichments).toMatchObject({ request_path: '/a', x_forwarded_for: '1.2.3.4, \ufffd' });
+    expect(second.enrichments).toMatchObject({
+      request_path: '/a',
+      client_host: 'fe80::1',
+      x_forwarded_for: '1.2.3.4, unknown, [2001:db8::1]:443, 1.2.3.4:80, 2001:db8::2, unknown, unknown',
+    });
+  });
+
+  it('contains no key or token, wherever a caller of the journal put it', async () => {
+    const organizationId = randomUUID();
+    const { text } = mintKey('service');
+    const { request } = entryOf(organizationId);
+    const sent = {
+      path: `/a/${text}/b`,
+      clientHost: `fe80::1%${text}`,
+      forwardedFor: `${text}, ::1%${text}`,
+    };
+    await database.store.write((trx) =>
+      appendEvent(trx, entryOf(organizationId, { request: { ...request!, ...sent } })),
+    );
+    const [record = ''] = await readRecords(organizationId);
+    expect(record).not.toContain(text.slice(6, 20));
+    expect(JSON.parse(record).enrichments).toMatchObject({
+      request_path: '/a/.../b',
+      client_host: 'fe80::1',
+    });
   });
 
   it('records the client that the nearest proxy names, whatever the client sent before', async () => {
