@@ -23,6 +23,10 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into listeners (workspace_id, compute_type, compute_id, compute_config)
       values ('${WORKSPACE}', 'k8s', 'cluster', '{}')
   `,
+  4: `
+    insert into sandbox_tokens (workspace_id, sandbox, short_token, hash)
+      values ('${WORKSPACE}', 'box', 'sp_sb_...1', '\\x02')
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -13,7 +13,7 @@ export type EventFilter = {
   readonly operations?: readonly Operation[] | undefined;
   /** Inclusive; a day before the end when absent. */
   readonly startTime?: Date | undefined;
-  /** Exclusive; now when absent, and never later. */
+  /** Inclusive; now when absent, and at most a little later. */
   readonly endTime?: Date | undefined;
 };
 
@@ -34,7 +34,7 @@ const content = z.strictObject({
   seq: z.string().regex(/^[1-9]\d{0,17}$/),
 });
 
-/** The window [start, end) and the last event, by time and number. Times are in milliseconds. */
+/** The window, with both its ends, and the last event, by time and number. Times are in milliseconds. */
 export type Cursor = Omit<z.infer<typeof content>, 'scope'>;
 
 export function formatCursor({ start, end, time, seq }: Cursor, filter: EventFilter): string {
@@ -47,7 +47,7 @@ export function parseCursor(text: string, filter: EventFilter): Cursor | undefin
   if (text.length > MAX_LENGTH) return undefined;
   const json = readJson(Buffer.from(text, 'base64url').toString('utf8'));
   const cursor = content.safeParse(json).data;
-  if (cursor === undefined || !(cursor.start <= cursor.time && cursor.time < cursor.end)) return undefined;
+  if (cursor === undefined || !(cursor.start <= cursor.time && cursor.time <= cursor.end)) return undefined;
   return formatCursor(cursor, filter) === text ? cursor : undefined;
 }
 

@@ -1,5 +1,4 @@
-// Reads the events of one organization in a time window, newest first, in pages. Adjacent windows return each event once:
-// before a window is read, audit_settle() sets its end so that no event can be added to the window afterwards.
+// Reads the events of one organization in a time window, newest first, in pages. Reads lock nothing.
 import { InvalidInput } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
@@ -7,6 +6,7 @@ import type { AuditEventRow } from '../store/tables.ts';
 import { type Cursor, type EventFilter, formatCursor, parseCursor } from './cursor.ts';
 import { toOcsfEvent } from './ocsf-event.ts';
 import type { OcsfEvent } from './ocsf-schema.ts';
+import type { EventWindow } from './window.ts';
 
 export type EventQuery = EventFilter & {
   /** 1 to 100. */
@@ -16,14 +16,14 @@ export type EventQuery = EventFilter & {
 
 export type EventPage = { readonly items: readonly OcsfEvent[]; readonly cursor: string | null };
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** The last millisecond of the year 9999. The database can store all times up to it. */
-const MAX_MS = Date.UTC(10_000, 0) - 1;
-
-/** Throws InvalidInput for a cursor that was not returned for the same parameters. */
-export async function listEvents(db: Database, query: EventQuery): Promise<EventPage> {
+/** `window` is ignored with a cursor, which contains one. Throws InvalidInput for a cursor of another list. */
+export async function listEvents(
+  db: Pick<Database, 'selectFrom'>,
+  query: EventQuery,
+  window: EventWindow,
+): Promise<EventPage> {
   const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor, query);
-  const { start, end } = cursor ?? (await settleWindow(db, query));
+  const { start, end } = cursor ?? window;
   const found = await readRows(db, query, cursor ?? { start, end });
   const rows = found.slice(0, query.limit);
   const last = rows.at(-1);
@@ -42,34 +42,18 @@ function readCursor(text: string, query: EventQuery): Cursor {
   throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
 }
 
-/** Milliseconds since 1970; `start` is included, `end` is not. */
-type Window = Pick<Cursor, 'start' | 'end'>;
-
-async function settleWindow(db: Database, { organizationId, startTime, endTime }: EventQuery) {
-  const until = new Date(clamp(endTime?.getTime() ?? MAX_MS));
-  const settle = sql<{ readonly settled: Date }>`
-    select public.audit_settle(${organizationId}, ${until}) as settled`;
-  const [row] = (await settle.execute(db)).rows;
-  const end = row?.settled.getTime() ?? 0;
-  return { start: clamp(startTime?.getTime() ?? end - DAY_MS), end };
-}
-
-function clamp(ms: number): number {
-  return Math.min(Math.max(ms, 0), MAX_MS);
-}
-
 /** Reads one row more than the page has, to find out whether there is a next page. */
 async function readRows(
-  db: Database,
+  db: Pick<Database, 'selectFrom'>,
   { organizationId, workspaceId, operations = [], limit }: EventQuery,
-  { start, end, time, seq }: Window & Partial<Cursor>,
+  { start, end, time, seq }: EventWindow & Partial<Cursor>,
 ): Promise<readonly AuditEventRow[]> {
   let rows = db
     .selectFrom('audit_events')
     .selectAll()
     .where('organization_id', '=', organizationId)
     .where('time', '>=', new Date(start))
-    .where('time', '<', new Date(end));
+    .where('time', '<=', new Date(end));
   if (workspaceId !== undefined) rows = rows.where('workspace_id', '=', workspaceId);
   if (operations.length > 0) rows = rows.where('operation', 'in', operations);
   if (time !== undefined) rows = rows.where(sql<boolean>`(time, seq) < (${new Date(time)}, ${seq})`);

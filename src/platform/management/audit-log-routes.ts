@@ -1,11 +1,12 @@
 // `/api/v1/audit-logs`: the audit log of the organization, for callers who manage it.
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
-import { inOrganization } from '../api/access.ts';
+import { inOrganization, type OrganizationGrant } from '../api/access.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import { ocsfEventSchema } from '../audit/ocsf-schema.ts';
 import { operations } from '../audit/operations.ts';
-import { listEvents } from '../audit/query.ts';
+import { type EventQuery, listEvents } from '../audit/query.ts';
+import { type EventWindow, settleWindow } from '../audit/window.ts';
 import { type EntitlementDefaults, mayUseAuditLogs } from '../identity/entitlement.ts';
 
 const moment = z.iso.datetime({
@@ -17,7 +18,7 @@ const moment = z.iso.datetime({
 const query = z.strictObject({
   limit: z.int().min(1).max(100).default(10),
   start_time: moment.optional().meta({ description: 'Inclusive; a day before end_time when absent' }),
-  end_time: moment.optional().meta({ description: 'Exclusive; now when absent' }),
+  end_time: moment.optional().meta({ description: 'Inclusive; now when absent; at most 10 s ahead' }),
   operations: z.array(z.enum(operations)).max(operations.length).optional(),
   workspace_id: z.uuid().optional(),
   cursor: z.string().max(512).optional(),
@@ -36,21 +37,27 @@ export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Ro
       // A filter that is spelt wrongly would show more than was asked for.
       unknownNames: 'refuse',
       responses: { 200: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }) },
-      async handle(call) {
+      async prepare(call): Promise<EventWindow> {
         if (!mayUseAuditLogs(call.caller.organization, defaults))
           throw new DomainError('forbidden', 'Audit logs are not available to this organization');
-        const { start_time, end_time, workspace_id, ...rest } = call.query;
-        const body = await listEvents(call.db, {
-          ...rest,
-          organizationId: call.organizationId,
-          workspaceId: workspace_id?.toLowerCase(),
-          startTime: toDate(start_time),
-          endTime: toDate(end_time),
-        });
-        return { body };
+        // A cursor contains the window that its first page settled.
+        if (call.query.cursor !== undefined) return { start: 0, end: 0 };
+        return settleWindow(call.db, toEventQuery(call), call.signal);
       },
+      handle: async (call, window) => ({ body: await listEvents(call.db, toEventQuery(call), window) }),
     }),
   ];
+}
+
+function toEventQuery(call: OrganizationGrant & { readonly query: z.output<typeof query> }): EventQuery {
+  const { start_time, end_time, workspace_id, ...rest } = call.query;
+  return {
+    ...rest,
+    organizationId: call.organizationId,
+    workspaceId: workspace_id?.toLowerCase(),
+    startTime: toDate(start_time),
+    endTime: toDate(end_time),
+  };
 }
 
 /** A time without a zone is UTC, whatever the time zone of the platform is. */

@@ -73,6 +73,8 @@ export type Tables = {
     readonly floor_seq: string;
     readonly floor_hash: Buffer;
   };
+  /** The end of the latest window of an organization's log that was read: later events get later times. */
+  readonly audit_settled: { readonly organization_id: string; readonly time: Date };
   /** The last event that a checkpoint outside the database covers, by the key that signed it. */
   readonly audit_checkpoints: {
     readonly organization_id: string;

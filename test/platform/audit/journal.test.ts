@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { appendEvent } from '../../../src/platform/audit/journal.ts';
-import { listEvents } from '../../../src/platform/audit/query.ts';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { Store } from '../../../src/platform/store/database.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { entryOf } from './audit-entry.ts';
+import { readEvents } from './read-events.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -153,7 +153,7 @@ describe('an event', () => {
         return row.at.getTime();
       }
     });
-    const { items } = await listEvents(database.store.db, { organizationId, limit: 1 });
+    const { items } = await readEvents(database.store.db, { organizationId, limit: 1 });
     expect(items[0]?.time).toBeGreaterThanOrEqual(reached);
   });
 
@@ -165,7 +165,7 @@ describe('an event', () => {
         database.store.write((trx) => appendEvent(trx, entryOf(organizationId))),
       ),
     );
-    const { items } = await listEvents(database.store.db, { organizationId, limit: 100 });
+    const { items } = await readEvents(database.store.db, { organizationId, limit: 100 });
     const times = items.map(({ time }) => time);
     expect(times).toEqual(times.toSorted((a, b) => b - a));
     expect(Math.min(...times)).toBeGreaterThanOrEqual(before - 1000);
@@ -194,6 +194,9 @@ describe('the tables of the log', () => {
       `insert into audit_events select organization_id, 9, gen_random_uuid(), time, operation, null, record, hash, hash from audit_events`,
     ],
     ['update audit_heads', 'update audit_heads set seq = 0'],
+    ['insert into audit_settled', `insert into audit_settled values ('${organizationId}', now())`],
+    ['update audit_settled', "update audit_settled set time = 'epoch'"],
+    ['delete from audit_settled', 'delete from audit_settled'],
     ['lock the heads', 'select from audit_heads for update'],
     ['insert into audit_checkpoints', `insert into audit_checkpoints values ('${organizationId}', 'a', 9)`],
     [
@@ -249,7 +252,7 @@ describe('the tables of the log', () => {
       await sql`set local search_path = evil, pg_catalog, public`.execute(trx);
       await appendEvent(trx, entryOf(other));
     });
-    const { items } = await listEvents(database.store.db, { organizationId: other, limit: 1 });
+    const { items } = await readEvents(database.store.db, { organizationId: other, limit: 1 });
     expect(items).toHaveLength(1);
   });
 });
