@@ -77,6 +77,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/store/migrations/0003-listeners.ts': 'test/platform/store/migrate.test.ts',
   'src/platform/store/migrations/0004-sandbox-records.ts': 'test/platform/store/migrate.test.ts',
   'src/platform/store/migrations/0005-audit-settling.ts': 'test/platform/store/migrate.test.ts',
+  'src/platform/store/migrations/0006-key-makers.ts': 'test/platform/store/migrate.test.ts',
   'src/platform/store/object-store.ts': 'test/platform/audit/checkpoint-sink.test.ts',
   'src/platform/store/roles.ts': 'test/platform/store/connection.test.ts',
   'src/platform/store/sql.ts': 'test/platform/store/database.test.ts',

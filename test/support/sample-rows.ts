@@ -27,6 +27,7 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into sandbox_tokens (workspace_id, sandbox, short_token, hash)
       values ('${WORKSPACE}', 'box', 'sp_sb_...1', '\\x02')
   `,
+  5: `select audit_settle('${ORGANIZATION}', now())`,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -69,6 +69,7 @@ function toEntry(
     workspaceId,
     userId: caller?.userId,
     keyId: caller?.keyId,
+    issuedBy: caller?.issuedBy,
     resources: idsIn(params),
     ...result,
     request: {

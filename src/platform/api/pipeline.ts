@@ -6,8 +6,7 @@ import type { RequestHead } from '../../base/http/request-head.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
-import { noWorkspace } from '../identity/authorization.ts';
-import { type Store, isOrphan } from '../store/database.ts';
+import type { Store } from '../store/database.ts';
 import type { Grant } from './access.ts';
 import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
@@ -16,6 +15,7 @@ import { corsFields, preflight } from './contract/cors.ts';
 import { problemErrors } from './contract/error-formats.ts';
 import { pathsOf } from './contract/mount.ts';
 import { apiError, platformError, type StreamError, toApiError, toStreamError } from './errors.ts';
+import { toMissingReference } from './missing-references.ts';
 import { type PhaseScope, runPhases, toEntry } from './phases.ts';
 import { readParts } from './request-parts.ts';
 import { createRouteLimits, type LimitRoute } from './route-limits.ts';
@@ -88,8 +88,7 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
     );
     return toResponse(scope, request, { route, outcome, call: { ...granted, ...parts } });
   } catch (thrown) {
-    // The workspace was deleted since access to it was granted.
-    const error = isOrphan(thrown) ? noWorkspace() : thrown;
+    const error = toMissingReference(thrown);
     const { response, status } = toFailure(scope, route, request, error);
     // What is unavailable, for the operator alone.
     if (status === 503) request.note({ cause: errorCode(error) });

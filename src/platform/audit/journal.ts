@@ -16,6 +16,8 @@ export type AuditEntry = {
   readonly userId?: string | undefined;
   /** The key of the caller; undefined for what the system does by itself. */
   readonly keyId?: string | undefined;
+  /** The key with which somebody else created the personal token of the caller, who may be acting for its user. */
+  readonly issuedBy?: string | undefined;
   readonly request?:
     | {
         readonly method: string;
@@ -55,7 +57,15 @@ export async function hasEvent(trx: Transaction, id: string): Promise<boolean> {
   return found !== undefined;
 }
 
-function toRecord({ request, isSuccess, keyId, userId, status, resources }: AuditEntry): StoredRecord {
+function toRecord({
+  request,
+  isSuccess,
+  keyId,
+  issuedBy,
+  userId,
+  status,
+  resources,
+}: AuditEntry): StoredRecord {
   return {
     operation_succeeded: isSuccess,
     api_key_id: keyId ?? null,
@@ -68,6 +78,7 @@ function toRecord({ request, isSuccess, keyId, userId, status, resources }: Audi
       x_forwarded_for: request?.forwardedFor === undefined ? null : lastHops(request.forwardedFor),
       response_status_code: status ?? null,
       resource_ids: [...resources],
+      ...(issuedBy === undefined ? {} : { credential_issued_by: issuedBy }),
     },
   };
 }

@@ -12,6 +12,8 @@ export const enrichments = z.strictObject({
   x_forwarded_for: text,
   response_status_code: z.int().nullable(),
   resource_ids: z.array(z.string()),
+  /** The key with which somebody else created the personal token that was used; absent for every other key. */
+  credential_issued_by: z.string().optional(),
 });
 
 const schema = z.strictObject({

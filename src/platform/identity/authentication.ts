@@ -27,6 +27,10 @@ export type Caller = {
   readonly permissions: ReadonlySet<Permission>;
   /** The one workspace of a service key that is bound to a workspace. */
   readonly boundTo: string | undefined;
+  /** When the key expires. */
+  readonly expiresAt: Date | undefined;
+  /** The key with which somebody else created this personal token: its use is recorded with it. */
+  readonly issuedBy: string | undefined;
 };
 
 export type Credentials = {
@@ -120,7 +124,7 @@ function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string) {
         join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
       )
       .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
-      .select(['k.expires_at', 'k.last_used_at'])
+      .select(['k.expires_at', 'k.last_used_at', 'k.created_by_key_id', 'k.created_by_user_id'])
       .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
       .where(`k.${by}`, '=', value)
       // Conflicts with the deletion of the key, and not with the update of its last use.
@@ -135,6 +139,7 @@ function isExpired({ expires_at }: KeyRow, nowMs: number): boolean {
 
 function toCaller(row: KeyRow): Caller {
   const role = row.kind === 'personal' ? row.member_role : row.workspace_id === null ? row.key_role : null;
+  const isOwn = row.kind === 'service' || row.created_by_user_id === row.user_id;
   return {
     keyId: row.key_id,
     kind: row.kind,
@@ -147,6 +152,8 @@ function toCaller(row: KeyRow): Caller {
     },
     permissions: permissionsOf('organization', role),
     boundTo: row.workspace_id ?? undefined,
+    expiresAt: row.expires_at ?? undefined,
+    issuedBy: isOwn ? undefined : (row.created_by_key_id ?? undefined),
   };
 }
 

@@ -10,15 +10,17 @@ const inWorkspace = [
   'sandboxes:read',
 ] as const;
 const administerWorkspace = ['WORKSPACES_MANAGE', ...inWorkspace] as const;
-const administerOrganization = ['organization:manage', 'organization:read', ...administerWorkspace] as const;
+const operateOrganization = ['organization:manage', 'organization:read', ...administerWorkspace] as const;
+/** Only those who have it can give it to others, or act for them. */
+const administerOrganization = ['organization:grant_admin', ...operateOrganization] as const;
 
 export type Permission = (typeof administerOrganization)[number];
 type Roles<R extends string> = Readonly<Record<R, readonly Permission[]>>;
 
-/** Roles in an organization. Administrators and operators are administrators of each of its workspaces too. */
+/** Roles in an organization. Administrators and operators manage it, and are administrators of each of its workspaces. */
 export const organizationRoles = {
   ORGANIZATION_ADMIN: administerOrganization,
-  ORGANIZATION_OPERATOR: administerOrganization,
+  ORGANIZATION_OPERATOR: operateOrganization,
   ORGANIZATION_USER: ['organization:read'],
   ORGANIZATION_VIEWER: ['organization:read'],
 } as const satisfies Roles<string>;

@@ -5,6 +5,7 @@ import { z } from '../../base/schema.ts';
 import { type Access, inOrganization, inWorkspace, type OrganizationGrant } from '../api/access.ts';
 import { type Handling, type Route, type Tracking, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import type { Operation } from '../audit/operations.ts';
+import type { Caller } from '../identity/authentication.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
 import { permissionsOf } from '../identity/permission.ts';
 import { displayName, expiry, organizationRole, page, workspaceRole } from './fields.ts';
@@ -28,6 +29,8 @@ type Collection<G extends OrganizationGrant, B extends NewToken> = {
   /** In summaries: one key of the collection, and all of them. */
   readonly nouns: readonly [one: string, all: string];
   readonly access: Access<G>;
+  /** Where creating a key requires more than the rest. */
+  readonly creationAccess?: Access<G>;
   readonly listing: Tracking;
   readonly creation: Operation;
   readonly creationFailures: NonNullable<Route['failures']>;
@@ -62,7 +65,7 @@ function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
       path,
       tag,
       summary: `Create ${one}; only this response contains the key`,
-      access,
+      access: collection.creationAccess ?? access,
       tracking: { operation: collection.creation },
       body,
       responses: { 201: createdKey },
@@ -98,13 +101,25 @@ async function createIn<G extends OrganizationGrant, B extends NewToken>(
   const { description, expires_at } = call.body;
   const owner = await authorize(call);
   const expiresAt = expires_at === null ? null : new Date(expires_at);
-  const wanted = { ...owner, description, expires_at: expiresAt };
+  requireWithinLife(call.caller, expiresAt);
+  const maker = { created_by_key_id: call.caller.keyId, created_by_user_id: call.caller.userId ?? null };
+  const wanted = { ...owner, ...maker, description, expires_at: expiresAt };
   const { text, ...created } = await createKey(call.db, scopeOf(call), wanted);
   return {
     body: { ...created, key: text },
     resources: owner.user_id === null ? [created.id] : [created.id, owner.user_id],
     fields: { 'Cache-Control': 'no-store' },
   };
+}
+
+/** A key that ends must be no way to one that does not, except for callers who could create any key. */
+function requireWithinLife({ expiresAt, permissions }: Caller, wanted: Date | null): void {
+  if (expiresAt === undefined || permissions.has('organization:manage')) return;
+  if (wanted === null || wanted > expiresAt)
+    throw new DomainError(
+      'forbidden',
+      `expires_at must not be later than that of your API key: ${expiresAt.toISOString()}`,
+    );
 }
 
 const serviceKeys = { tag: 'API keys', idName: 'api_key_id' } as const;
@@ -170,6 +185,8 @@ const ofMembers = createKeyRoutes({
   ...personalTokens,
   nouns: ['a personal access token of a member', 'the personal access tokens of all members'],
   access: inOrganization('organization:manage'),
+  // A token of somebody else is a way to act for them.
+  creationAccess: inOrganization('organization:grant_admin'),
   listing: { operation: 'list_org_personal_access_tokens' },
   body: newToken.extend({ user_id: z.uuid() }),
   scopeOf: tokensOf,

@@ -16,6 +16,8 @@ export const key = z
     user_id: z.uuid().nullable(),
     created_at: time,
     expires_at: time.nullable(),
+    created_by_key_id: z.uuid().nullable().describe('The key that created it; null for the operator'),
+    created_by_user_id: z.uuid().nullable().describe('The user of that key'),
     last_used_at: time.nullable(),
   })
   .meta({ id: 'ApiKey' });
@@ -36,6 +38,9 @@ export type NewKey = {
   readonly role: string | null;
   readonly description: string;
   readonly expires_at: Date | null;
+  /** Both absent for a key that the operator creates. */
+  readonly created_by_key_id?: string;
+  readonly created_by_user_id?: string | null;
 };
 
 /** Oldest first. Expired keys stay in the list until they are deleted. */

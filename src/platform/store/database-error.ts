@@ -31,9 +31,10 @@ export function isDuplicate(error: unknown, constraint: string): boolean {
   return codeOf(error) === '23505' && (error as { readonly constraint?: unknown }).constraint === constraint;
 }
 
-/** foreign_key_violation: the row that a new row refers to was deleted in the meantime. */
-export function isOrphan(error: unknown): boolean {
-  return codeOf(error) === '23503';
+/** foreign_key_violation: the constraint whose row was deleted in the meantime; undefined for every other error. */
+export function brokenReferenceOf(error: unknown): string | undefined {
+  if (codeOf(error) !== '23503') return undefined;
+  return String((error as { readonly constraint?: unknown }).constraint);
 }
 
 /** Whether no server listens, or the server is starting or shutting down. */

@@ -4,7 +4,7 @@ import { codeOf, isTimeout, toDomainError } from './database-error.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
 import type { Tables } from './tables.ts';
 
-export { isDuplicate, isOrphan } from './database-error.ts';
+export { brokenReferenceOf, isDuplicate } from './database-error.ts';
 
 /** `host` may be a directory of unix sockets; `options` is sent when the connection is opened. */
 export type Connection = PoolConfig;

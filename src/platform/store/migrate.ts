@@ -9,10 +9,18 @@ import { audit } from './migrations/0002-audit.ts';
 import { listeners } from './migrations/0003-listeners.ts';
 import { sandboxRecords } from './migrations/0004-sandbox-records.ts';
 import { auditSettling } from './migrations/0005-audit-settling.ts';
+import { keyMakers } from './migrations/0006-key-makers.ts';
 import { RUNTIME } from './roles.ts';
 
 /** All migrations, in the order in which they run. */
-export const migrations: readonly Migration[] = [identity, audit, listeners, sandboxRecords, auditSettling];
+export const migrations: readonly Migration[] = [
+  identity,
+  audit,
+  listeners,
+  sandboxRecords,
+  auditSettling,
+  keyMakers,
+];
 
 /** Of the advisory lock: any number that nothing else uses on this database. */
 const LOCK = 5_271_009_001;

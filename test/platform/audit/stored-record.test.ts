@@ -18,7 +18,8 @@ const record: StoredRecord = {
 
 describe('a stored record', () => {
   it('is read as it was written', () => {
-    expect(parseStoredRecord(JSON.stringify(record))).toEqual(record);
+    const issued = { ...record, enrichments: { ...record.enrichments, credential_issued_by: 'k' } };
+    for (const one of [record, issued]) expect(parseStoredRecord(JSON.stringify(one))).toEqual(one);
   });
 
   it.each([

@@ -76,6 +76,8 @@ describe('a key', () => {
       organization: { id: organization, isPersonal: false, plan: 'enterprise', config: {} },
       permissions: new Set(organizationRoles.ORGANIZATION_ADMIN),
       boundTo: undefined,
+      expiresAt: undefined,
+      issuedBy: undefined,
     });
   });
 

@@ -20,6 +20,11 @@ describe('the permissions of a role', () => {
       expect(
         new Set<Permission>(workspaceRoles.WORKSPACE_ADMIN).isSubsetOf(permissionsOf('organization', role)),
       ).toBe(true);
+    const [admin, operator] = [organizationRoles.ORGANIZATION_ADMIN, organizationRoles.ORGANIZATION_OPERATOR];
+    expect([...new Set<Permission>(admin).difference(new Set<Permission>(operator))]).toEqual([
+      'organization:grant_admin',
+    ]);
+    expect(operator).toContain('organization:manage');
     expect(organizationRoles.ORGANIZATION_USER).toEqual(['organization:read']);
   });
 

@@ -62,8 +62,14 @@ describe.each([
       user_id: null,
       created_at: expect.any(String),
       expires_at: null,
+      created_by_key_id: expect.any(String),
+      created_by_user_id: null,
       last_used_at: null,
     });
+    const maker = hashKey(admin);
+    const { db } = api.database.owner;
+    const made_by = await db.selectFrom('api_keys').select('id').where('hash', '=', maker).executeTakeFirst();
+    expect(rest.created_by_key_id).toBe(made_by?.id);
     const probe = path === ofWorkspace ? '/api/v1/workspaces/current/members' : '/api/v1/orgs/current';
     expect((await api.ask('GET', probe, { key })).status).toBe(200);
     await api.authenticator.settle();

@@ -48,6 +48,7 @@ const managers = [
   'service ORGANIZATION_OPERATOR',
   'member ORGANIZATION_OPERATOR',
 ];
+const administrators = managers.slice(0, 2);
 const workspaceAdmins = [...managers, 'service WORKSPACE_ADMIN', 'member WORKSPACE_ADMIN'];
 const insideWorkspace = [
   ...workspaceAdmins,
@@ -100,7 +101,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   'POST /api/v1/api-key/current': insideOrganization,
   'DELETE /api/v1/api-key/current/{token_id}': members,
   'GET /api/v1/orgs/current/personal-access-tokens': managers,
-  'POST /api/v1/orgs/current/personal-access-tokens': managers,
+  'POST /api/v1/orgs/current/personal-access-tokens': administrators,
   'DELETE /api/v1/orgs/current/personal-access-tokens/{token_id}': managers,
   'GET /api/v1/audit-logs': managers,
 };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../src/base/domain-error.ts';
 import {
+  brokenReferenceOf,
   codeOf,
   isDuplicate,
   isNotReady,
-  isOrphan,
   isTimeout,
   toDomainError,
 } from '../../../src/platform/store/database-error.ts';
@@ -39,8 +39,10 @@ describe('an error of the database', () => {
     expect(isDuplicate(withCode('23503', { constraint: 'users_email' }), 'users_email')).toBe(false);
   });
 
-  it('is an orphan for a broken reference', () => {
-    expect([isOrphan(withCode('23503')), isOrphan(withCode('23505'))]).toEqual([true, false]);
+  it('names the constraint of a broken reference', () => {
+    const constraint = 'listeners_workspace_id_fkey';
+    expect(brokenReferenceOf(withCode('23503', { constraint }))).toBe(constraint);
+    expect(brokenReferenceOf(withCode('23505', { constraint }))).toBeUndefined();
   });
 
   it('is `not ready` while a server starts, shuts down or does not run', () => {

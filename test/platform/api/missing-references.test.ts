@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DomainError } from '../../../src/base/domain-error.ts';
+import { toMissingReference } from '../../../src/platform/api/missing-references.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+function broken(constraint: string): Error {
+  return Object.assign(new Error('violates foreign key constraint'), { code: '23503', constraint });
+}
+
+describe('a broken reference', () => {
+  it('is named by what is missing, for every foreign key of the schema', async () => {
+    const { rows } = await sql<{ readonly name: string; readonly target: string }>`
+      select conname as name, confrelid::regclass::text as target from pg_constraint
+      where contype = 'f' and connamespace = 'public'::regnamespace`.execute(database.owner.db);
+    expect(rows.length).toBeGreaterThan(8);
+    for (const { name, target } of rows) {
+      const error = broken(name);
+      const found = toMissingReference(error);
+      const kind = found instanceof DomainError ? found.kind : 'a bug';
+      const expected: Readonly<Record<string, readonly string[]>> = {
+        workspaces: ['forbidden'],
+        organization_members: ['not_found'],
+        users: ['not_found'],
+        // Nothing deletes an organization.
+        organizations: ['a bug'],
+      };
+      expect([name, expected[target]]).toEqual([name, [kind]]);
+    }
+  });
+
+  it('that nobody thought of, and every other error, stays what it is', () => {
+    for (const error of [broken('exports_destination_id_fkey'), new Error('x'), undefined])
+      expect(toMissingReference(error)).toBe(error);
+  });
+});
