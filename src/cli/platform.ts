@@ -1,4 +1,4 @@
-// `sallyport platform [serve]`, `init` and `recover`: runs a platform until it is stopped, or prints a key for it.
+// `sallyport platform [serve]`, `init`, `recover` and `organization`: runs a platform until it is stopped, or prints a key for it.
 // SIGTERM and SIGINT drain; a second signal ends the process at once.
 import { InputError } from '../base/input-error.ts';
 import { type LogSink, createFdSink, createLog } from '../base/log.ts';
@@ -21,9 +21,12 @@ import { preventCoreDumps } from './process/core-dumps.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
+import { runOrganization } from './platform-organization.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 
 type Flags = Values<typeof platformCommand.options>;
+
+const COMMANDS: ReadonlySet<string> = new Set(['serve', 'init', 'recover', 'organization']);
 
 /** Exit code 0 after a clean drain, 1 when the database server ended, 2 for invalid settings. */
 export async function run(args: string[]): Promise<number> {
@@ -33,7 +36,8 @@ export async function run(args: string[]): Promise<number> {
   const { operators } = claimSecrets(process.env);
   const { values, operands } = parseCommandLine(platformCommand, args);
   const [command = 'serve', ...more] = operands;
-  if (more.length > 0 || !['serve', 'init', 'recover'].includes(command)) {
+  const isOrganization = command === 'organization';
+  if ((more.length > 0 && !isOrganization) || !COMMANDS.has(command)) {
     process.stderr.write(`usage: ${usageLine(platformCommand)}\n`);
     return 2;
   }
@@ -49,6 +53,7 @@ export async function run(args: string[]): Promise<number> {
   ];
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
   if (command === 'recover') return recover(config, values.organization);
+  if (isOrganization) return runOrganization(config, more, values);
   return serve(config, warnings);
 }
 

@@ -2,10 +2,10 @@
 import { DomainError } from '../base/domain-error.ts';
 import { InputError } from '../base/input-error.ts';
 import type { Log } from '../base/log.ts';
-import { type AuditEntry, appendEvent } from './audit/journal.ts';
 import type { PlatformConfig } from './config.ts';
 import { parseKey } from './identity/api-key.ts';
-import { type FirstOrganization, createFirstOrganization } from './management/first-organization.ts';
+import { type NewOrganization, createFirstOrganization } from './management/first-organization.ts';
+import { recordCreation } from './organization-administration.ts';
 import { openStorage } from './storage.ts';
 import type { Store } from './store/database.ts';
 
@@ -20,25 +20,21 @@ export type InitializationOptions = {
 export async function initialize(
   config: PlatformConfig,
   { log, name, key }: InitializationOptions,
-): Promise<FirstOrganization | 'there'> {
+): Promise<NewOrganization | 'there'> {
   const storage = await openStorage(config, log);
   try {
     return await storage.store.write(async (trx) => {
       const created = await createFirstOrganization(trx, { name, key });
-      const { organizationId, workspaceId, keyId } = created;
-      const events: readonly Pick<AuditEntry, 'operation' | 'workspaceId' | 'resources'>[] = [
-        { operation: 'create_organization', resources: [organizationId] },
-        { operation: 'create_workspace', workspaceId, resources: [workspaceId] },
-        { operation: 'create_service_key', resources: [keyId] },
-      ];
-      for (const event of events) await appendEvent(trx, { ...event, organizationId, isSuccess: true });
+      await recordCreation(trx, created);
       return created;
     });
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     const isConflict = error.kind === 'conflict';
     if (isConflict && (await isStored(storage.store, key))) return 'there';
-    const hint = isConflict ? ': create more keys with the API' : '';
+    const hint = isConflict
+      ? ': create more keys with the API, more organizations with `sallyport platform organization create`'
+      : '';
     throw new InputError(`${error.message}${hint}`, { cause: error });
   } finally {
     await storage.close();

@@ -59,6 +59,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/management/workspace-members.ts': 'test/platform/management/roles.test.ts',
   'src/platform/management/workspaces.ts': 'test/platform/management/workspace-routes.test.ts',
   'src/platform/operator-database.ts': 'test/cli/audit.test.ts',
+  'src/platform/organization-administration.ts': 'test/cli/platform-organization.test.ts',
   'src/platform/platform.ts': 'test/cli/platform.test.ts',
   'src/platform/recovery.ts': 'test/cli/platform.test.ts',
   'src/platform/routes.ts': 'test/platform/api/openapi.test.ts',

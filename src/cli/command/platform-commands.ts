@@ -13,7 +13,7 @@ const dataDir = {
 export const platformCommand = {
   name: 'platform',
   summary: 'run the platform API, or create a key for it',
-  operands: '[serve | init | recover]',
+  operands: '[serve | init | recover | organization (create | set)]',
   options: {
     config,
     listen: {
@@ -30,16 +30,32 @@ export const platformCommand = {
       variable: 'SALLYPORT_PLATFORM_METRICS_LISTEN',
     },
     'data-dir': dataDir,
-    name: { type: 'string', value: 'NAME', text: 'init: name of the organization', fallback: 'Default' },
-    organization: { type: 'string', value: 'ID', text: 'recover: the organization, if there are several' },
+    name: { type: 'string', value: 'NAME', text: 'init, organization: its name', fallback: 'Default' },
+    organization: { type: 'string', value: 'ID', text: 'recover, organization set: its id' },
+    plan: {
+      type: 'string',
+      value: 'PLAN',
+      text: 'organization: its plan; enterprise for a new one',
+    },
+    personal: { type: 'string', value: 'yes|no', text: 'organization: whether it is personal' },
+    'audit-logs': {
+      type: 'string',
+      value: 'yes|no|default',
+      text: 'organization: whether it may read its audit log (can_use_audit_logs)',
+    },
   },
   notes: [
     'serve (the default) runs the API. init creates the first organization and its API key. recover creates another key.',
+    'organization create adds an organization with a workspace and a key; organization set changes its name, plan and flags.',
     'A key is printed once, to standard output; everything else goes to standard error.',
   ],
-  examples: ['sallyport platform init --data-dir data', 'sallyport platform --data-dir data'],
+  examples: [
+    'sallyport platform init --data-dir data',
+    'sallyport platform --data-dir data',
+    'sallyport platform organization set --organization ID --audit-logs yes',
+  ],
   exitCodes: [
-    ['0', 'ended by SIGTERM or SIGINT; init and recover: done'],
+    ['0', 'ended by SIGTERM or SIGINT; init, recover and organization: done'],
     ['1', 'the database ended by itself, or an error of the machine'],
     ['2', 'the command line or the configuration must be corrected'],
   ],

@@ -1,4 +1,4 @@
-// The first organization of an installation, with a workspace and a key that can create everything else.
+// A new organization, with a workspace and a key that can create everything else in it; the first one of an installation.
 import { DomainError } from '../../base/domain-error.ts';
 import { mintKey, parseKey } from '../identity/api-key.ts';
 import type { Transaction } from '../store/database.ts';
@@ -6,7 +6,7 @@ import { sql } from '../store/sql.ts';
 import { insertKey } from './keys.ts';
 import { createWorkspace } from './workspaces.ts';
 
-export type FirstOrganization = {
+export type NewOrganization = {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly keyId: string;
@@ -14,8 +14,14 @@ export type FirstOrganization = {
   readonly createdKey: string | undefined;
 };
 
-export type FirstOrganizationOptions = {
+export type OrganizationOptions = {
   readonly name: string;
+  /** `enterprise` when absent. */
+  readonly plan?: string | undefined;
+  /** False when absent. */
+  readonly isPersonal?: boolean | undefined;
+  /** Its own `can_use_audit_logs`, true when absent; null: the default for all organizations applies. */
+  readonly canUseAuditLogs?: boolean | null | undefined;
   /** A service key that was created elsewhere; undefined: one is created. */
   readonly key?: string | undefined;
 };
@@ -26,19 +32,25 @@ const LOCK = 7_261_001;
 /** Throws `conflict` when an organization exists, also one that another process is creating at the same time. */
 export async function createFirstOrganization(
   trx: Transaction,
-  { name, key }: FirstOrganizationOptions,
-): Promise<FirstOrganization> {
-  const minted = key === undefined ? mintKey('service') : undefined;
-  const parsed = key === undefined ? minted : parseServiceKey(key);
-  if (parsed === undefined)
-    throw new DomainError('unusable', 'The first API key must be a service key of the platform: sp_sk_…');
+  options: OrganizationOptions,
+): Promise<NewOrganization> {
+  if (options.key !== undefined) parseServiceKey(options.key);
   await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx);
   const existing = await trx.selectFrom('organizations').select('id').limit(1).executeTakeFirst();
   if (existing !== undefined) throw new DomainError('conflict', 'An organization already exists');
-  const config = JSON.stringify({ can_use_audit_logs: true });
+  return createOrganization(trx, options);
+}
+
+export async function createOrganization(
+  trx: Transaction,
+  { name, key, plan = 'enterprise', isPersonal = false, canUseAuditLogs = true }: OrganizationOptions,
+): Promise<NewOrganization> {
+  const minted = key === undefined ? mintKey('service') : undefined;
+  const parsed = minted ?? parseServiceKey(key ?? '');
+  const config = JSON.stringify(canUseAuditLogs === null ? {} : { can_use_audit_logs: canUseAuditLogs });
   const { id: organizationId } = await trx
     .insertInto('organizations')
-    .values({ display_name: name, plan: 'enterprise', config })
+    .values({ display_name: name, plan, is_personal: isPersonal, config })
     .returning('id')
     .executeTakeFirstOrThrow();
   const workspace = await createWorkspace(trx, organizationId, 'Default');
@@ -48,7 +60,9 @@ export async function createFirstOrganization(
   return { organizationId, workspaceId: workspace.id, keyId, createdKey: minted?.text };
 }
 
-function parseServiceKey(text: string): ReturnType<typeof parseKey> {
+/** Throws `unusable` for every other text. */
+function parseServiceKey(text: string) {
   const parsed = parseKey(text);
-  return parsed?.kind === 'service' ? parsed : undefined;
+  if (parsed?.kind === 'service') return parsed;
+  throw new DomainError('unusable', 'The first API key must be a service key of the platform: sp_sk_…');
 }

@@ -7,7 +7,7 @@ type Entity = { readonly id: Fixed<string>; readonly created_at: Fixed<Date> };
 export type Tables = {
   readonly organizations: Entity & {
     display_name: string;
-    readonly is_personal: Fixed<boolean>;
+    is_personal: Generated<boolean>;
     plan: string;
     /** Feature flags by name, such as `can_use_audit_logs`. */
     config: Json<Readonly<Record<string, unknown>>>;

@@ -50,7 +50,7 @@ describe('a window that ends ahead of the clock', () => {
   it('is read once its end has passed, holds no connection until then, and contains what is written meanwhile', async () => {
     organizationId = randomUUID();
     await append();
-    const end = (await clockMs()) + 1_500;
+    const end = (await clockMs()) + 2_500;
     const reading = count({ startTime: new Date(0), endTime: new Date(end) });
     let isRead = false;
     void reading.then(() => (isRead = true));

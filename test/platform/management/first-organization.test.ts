@@ -4,7 +4,7 @@ import { createAuthenticator } from '../../../src/platform/identity/authenticati
 import { authorizeInWorkspace } from '../../../src/platform/identity/authorization.ts';
 import {
   createFirstOrganization,
-  type FirstOrganization,
+  type NewOrganization,
 } from '../../../src/platform/management/first-organization.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 
@@ -17,7 +17,7 @@ beforeEach(async () => {
   await database.owner.db.deleteFrom('organizations').execute();
 });
 
-function create(key?: string): Promise<FirstOrganization> {
+function create(key?: string): Promise<NewOrganization> {
   return database.store.write((trx) => createFirstOrganization(trx, { name: 'Acme', key }));
 }
 
