@@ -18,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(async () => api[Symbol.asyncDispose]());
 
-/** Resolves when a statement waits for the lock of another transaction. */
-async function blocked(db: Database): Promise<void> {
+/** Resolves when so many statements wait for the lock of another transaction. */
+async function blocked(db: Database, count = 1): Promise<void> {
   const waiting = sql`
     select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  while ((await waiting.execute(db)).rows.length === 0);
+  while ((await waiting.execute(db)).rows.length < count);
 }
 
 const path = '/v2/listeners';
@@ -138,18 +138,25 @@ describe('a listener', () => {
   it('of a workspace that is deleted at the same time is rejected like one of an unknown workspace', async () => {
     const { owner } = api.database;
     const brief = await api.addWorkspace(organization);
+    const general = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
     const own = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', brief);
+    // The last use of a key is stored beside a request, at most once a minute: here it would wait as well.
+    await api.ask('GET', path, { key: own });
+    await api.authenticator.settle();
     const response = await owner.write(async (trx) => {
       await trx.deleteFrom('workspaces').where('id', '=', brief).execute();
-      const asked = api.ask('POST', path, { key: own, body: document() });
+      const asked = api.ask('POST', path, { key: general, tenant: brief, body: document() });
       await blocked(owner.db);
-      return { asked };
+      const askedByOwn = api.ask('POST', path, { key: own, body: document() });
+      await blocked(owner.db, 2);
+      return { asked, askedByOwn };
     });
     const late = await response.asked;
-    const general = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
     const later = await api.ask('POST', path, { key: general, tenant: brief, body: document() });
     expect([late.status, late.text]).toEqual([403, later.text]);
     expect(later.status).toBe(403);
+    // A key of the workspace is deleted with it.
+    expect((await response.askedByOwn).status).toBe(401);
   });
 
   it('that is unknown cannot be changed, replaced or deleted', async () => {
