@@ -41,8 +41,9 @@ type Settling = { readonly end: number; readonly clockMs: number; readonly signa
 
 async function settle(db: Reader, organizationId: string, settling: Settling): Promise<void> {
   const { end, signal } = settling;
-  if (end - settling.clockMs > MAX_AHEAD_MS) throw tooFarAhead(settling.clockMs);
   for (let { clockMs } = settling; clockMs <= end; ) {
+    // Also when the clock of the database was set back during the wait.
+    if (end - clockMs > MAX_AHEAD_MS) throw tooFarAhead(clockMs);
     await setTimeout(end - clockMs + 1, undefined, { signal });
     ({ clockMs } = await readClock(db, organizationId));
   }
