@@ -99,6 +99,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   'node-forge': 'src/tls/certificate.ts',
   pg: 'src/platform/store/database.ts',
   'pg-boss': 'src/platform/store/jobs.ts',
+  'pg-connection-string': 'src/platform/store/connection.ts',
   picomatch: 'src/policy/match/host-pattern.ts',
   pino: 'src/base/log.ts',
   'prom-client': 'src/platform/api/metrics.ts',

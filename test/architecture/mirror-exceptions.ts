@@ -67,6 +67,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/sandbox-records/sandbox-access.ts': 'test/platform/sandbox-records/record-routes.test.ts',
   'src/platform/sandbox-records/sandbox-token.ts': 'test/platform/api/unavailable.test.ts',
   'src/platform/storage.ts': 'test/platform/background-tasks.test.ts',
+  'src/platform/store/connection-tls.ts': 'test/platform/store/connection.test.ts',
   'src/platform/store/embedded/cluster.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/embedded/data-directory.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/embedded/leftover-server.ts': 'test/platform/store/embedded/postgres-server.test.ts',

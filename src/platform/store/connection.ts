@@ -1,7 +1,8 @@
-// Parses DATABASE_URL, the address of an external PostgreSQL server. Issues name the variable and never its value,
-// which contains a password.
-import { readFileSync } from 'node:fs';
+// Parses DATABASE_URL, the address of an external PostgreSQL server, as providers hand it out. Issues name the variable and
+// never its value, which contains a password. What the platform does not know is rejected: it could weaken TLS.
+import { parse } from 'pg-connection-string';
 import { type Parsed, toLocKey } from '../../base/schema.ts';
+import { type TlsSettings, readTls } from './connection-tls.ts';
 import type { Connection } from './database.ts';
 import { RUNTIME } from './roles.ts';
 
@@ -27,7 +28,8 @@ export function parseConnections(url: NamedUrl, ownerUrl: NamedUrl = url): Parse
 
 // Set while connecting, so that RESET ROLE returns to it too: a bug cannot exceed the privileges of the role.
 function asRuntime(connection: Connection): Connection {
-  return connection.user === RUNTIME ? connection : { ...connection, options: `-c role=${RUNTIME}` };
+  if (connection.user === RUNTIME) return connection;
+  return { ...connection, options: `${connection.options ?? ''} -c role=${RUNTIME}`.trim() };
 }
 
 export function parseDatabaseUrl({ name, value }: NamedUrl): Parsed<Connection> {
@@ -37,79 +39,75 @@ export function parseDatabaseUrl({ name, value }: NamedUrl): Parsed<Connection> 
 }
 
 const EXAMPLE = 'postgresql://user:password@host:5432/database?sslmode=verify-full';
+const TLS: readonly string[] = [
+  ...['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation', 'channel_binding'],
+];
 const PARAMETERS: readonly string[] = [
-  ...['host', 'port', 'user', 'password', 'dbname', 'sslmode', 'sslrootcert', 'application_name'],
+  ...['host', 'port', 'user', 'password', 'dbname', ...TLS],
+  ...['application_name', 'connect_timeout', 'options', 'target_session_attrs'],
 ];
 
 /** A string says what is wrong with the URL. */
 function toConnection(value: string): Connection | string {
-  const url = /^postgres(ql)?:\/\//.test(value) ? URL.parse(value) : null;
-  const parts = url === null ? undefined : partsOf(url);
-  if (parts === undefined) return `must have the form ${EXAMPLE}, with special characters percent-encoded`;
-  const unknown = Object.keys(parts).find((key) => !PARAMETERS.includes(key));
+  const url = readUrl(value);
+  if (url === undefined) return `must have the form ${EXAMPLE}, with special characters percent-encoded`;
+  const { settings, tls } = url;
+  const unknown = [...Object.keys(settings), ...Object.keys(tls)].find((key) => !PARAMETERS.includes(key));
   if (unknown !== undefined)
     return `has the unknown parameter ${toLocKey(unknown)}; the known ones are ${PARAMETERS.join(', ')}`;
-  const missing = ['host', 'user', 'dbname'].find((key) => !parts[key]);
+  const missing = ['host', 'user', 'dbname'].find((key) => !settings[key]);
   if (missing !== undefined) return `must contain a ${missing}`;
-  const { host = '', port = '5432', user = '', password = '', dbname: database = '' } = parts;
+  const { host = '', port = '5432', user = '', password = '', dbname: database = '' } = settings;
+  if (host.includes(',')) return 'must contain one host';
   if (!(Number(port) >= 1 && Number(port) <= 65_535)) return 'must contain a port from 1 to 65535';
-  const { sslmode, sslrootcert, application_name } = parts;
-  const ssl = sslOf(host, sslmode, sslrootcert);
-  if (typeof ssl === 'string') return ssl;
-  const application = application_name === undefined ? {} : { application_name };
-  return { host, port: Number(port), user, password, database, ssl, ...application };
+  const further = readSettings(settings);
+  if (typeof further === 'string') return further;
+  const secured = readTls(host, tls);
+  if (typeof secured === 'string') return secured;
+  return { host, port: Number(port), user, password, database, ...secured, ...further };
 }
 
-/** The parts under libpq's names, with query parameters over the rest; undefined for an invalid percent-encoding. */
-function partsOf(url: URL): Readonly<Record<string, string>> | undefined {
+type Settings = Readonly<Record<string, string>>;
+
+/**
+ * The parts of the URL under libpq's names, parameters over the rest; undefined for what is no URL. The settings of TLS are
+ * kept from the package, which would read them more loosely than `readTls`.
+ */
+function readUrl(value: string): { readonly settings: Settings; readonly tls: TlsSettings } | undefined {
+  // The package takes an invalid percent-encoding for a text that is not encoded.
+  if (!/^postgres(?:ql)?:\/\//.test(value) || /%(?![0-9a-f]{2})/i.test(value)) return undefined;
+  const [, address = '', query = ''] = /^([^?]*)\??(.*)$/s.exec(value) ?? [];
+  const parameters = [...new URLSearchParams(query)];
+  const others = new URLSearchParams(parameters.filter(([name]) => !TLS.includes(name)));
   try {
-    const written = [
-      ['host', decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')],
-      ['port', url.port],
-      ['user', decodeURIComponent(url.username)],
-      ['password', decodeURIComponent(url.password)],
-      ['dbname', decodeURIComponent(url.pathname.slice(1))],
-    ] as const;
-    return Object.fromEntries([...written.filter(([, part]) => part !== ''), ...url.searchParams]);
+    const { database, ...parsed } = parse(`${address}?${others}`);
+    const given = Object.entries({ dbname: database, ...parsed }).filter(([, part]) => Boolean(part));
+    return {
+      settings: Object.fromEntries(given.map(([name, part]) => [name, String(part)])),
+      tls: Object.fromEntries(parameters.filter(([name]) => TLS.includes(name))),
+    };
   } catch {
     return undefined;
   }
 }
 
-/**
- * The meaning that libpq gives to the mode: `require` encrypts without authenticating the server, unless a root
- * certificate is named. A server on another machine requires a mode: with libpq's own default, passwords and keys would
- * be sent in plaintext to a server that does not offer encryption.
- */
-function sslOf(
-  host: string,
-  mode: string | undefined,
-  rootFile: string | undefined,
-): Connection['ssl'] | string {
-  const isLocal = host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
-  const root = rootFile === undefined ? {} : readRoot(rootFile);
-  if (typeof root === 'string') return root;
-  const anyName = { ...root, checkServerIdentity: () => undefined };
-  switch (mode) {
-    case undefined:
-      return isLocal ? false : 'must set sslmode to verify-full, verify-ca, require or disable';
-    case 'disable':
-      return false;
-    case 'require':
-      return rootFile === undefined ? { rejectUnauthorized: false } : anyName;
-    case 'verify-ca':
-      return anyName;
-    case 'verify-full':
-      return root;
-    default:
-      return 'must set sslmode to one of verify-full, verify-ca, require, disable';
-  }
+/** What is sent to the server, or concerns its connection. */
+function readSettings({ application_name, connect_timeout, ...settings }: Settings): Connection | string {
+  const { options, target_session_attrs = 'any' } = settings;
+  if (options !== undefined && !ROUTING.test(options))
+    return 'has the unknown parameter options: it may hold endpoint=, project= or reference= of a provider';
+  const seconds = Number(connect_timeout ?? 1);
+  if (!(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60))
+    return 'must set connect_timeout to 1 to 60 seconds';
+  // A server that accepts no writes is noticed by the first of them.
+  if (!['any', 'read-write', 'primary'].includes(target_session_attrs))
+    return 'must set target_session_attrs to any, read-write or primary';
+  return {
+    ...(application_name === undefined ? {} : { application_name }),
+    ...(connect_timeout === undefined ? {} : { connectionTimeoutMillis: seconds * 1000 }),
+    ...(options === undefined ? {} : { options }),
+  };
 }
 
-function readRoot(file: string): { readonly ca: string } | string {
-  try {
-    return { ca: readFileSync(file, 'utf8') };
-  } catch {
-    return 'must name a readable file as sslrootcert';
-  }
-}
+/** By which the proxies of Neon and Supabase choose the database: any other option could change the role. */
+const ROUTING = /^(?:endpoint|project|reference)=[\w-]{1,63}$/;

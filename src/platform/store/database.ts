@@ -74,9 +74,9 @@ export function openPool({ connection, maxConnections, onError }: DatabaseOption
   const pool = new Pool({
     application_name: 'sallyport',
     ...LIMITS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     ...withSearchPath(connection),
     max: maxConnections,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     // After a failover, connections to the server that is now a replica must not live for ever.
     maxLifetimeSeconds: 3600,
