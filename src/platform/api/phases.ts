@@ -37,7 +37,8 @@ export async function runPhases(
   if (route.prepare !== undefined) {
     const signal = signalOf(context.request);
     try {
-      prepared = await route.prepare({ ...call, db: scope.store.db, signal });
+      const upload = route.upload?.open(context.request);
+      prepared = await route.prepare({ ...call, db: scope.store.db, signal, upload });
     } catch (error) {
       throw signal.aborted && isAbort(error, signal) ? signal.reason : error;
     }

@@ -4,6 +4,8 @@ import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Database } from '../store/database.ts';
 import type { Access, Grant } from './access.ts';
+import type { BodyRules } from './body/json-part.ts';
+import type { Upload } from './body/upload.ts';
 import type { Cors } from './contract/cors.ts';
 import type { ErrorFormat } from './contract/error-formats.ts';
 import type { Outcome, OutcomeOf, PieceOf, Responses, SourceOf } from './responses.ts';
@@ -19,7 +21,12 @@ export type RequestParts = {
   /** Of the path: every name in braces. */
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
+  /** Of JSON. */
   readonly body?: z.ZodType;
+  /** How its JSON is read; strictly when absent. */
+  readonly bodyRules?: BodyRules;
+  /** In place of `body`: a stream for `prepare`. */
+  readonly upload?: Upload;
   /** What becomes of names in a query that its schema does not have; `refuse` when absent. */
   readonly unknownNames?: 'pass' | 'refuse';
 };
@@ -56,9 +63,9 @@ export type Reader = Pick<Database, 'selectFrom'>;
  * The three phases of a request. Only the middle one holds a connection to the database and a turn of its organization,
  * so only that one must never wait for anything else.
  */
-export type Phases<C, R, W, T> = {
-  /** Before the transaction: it may wait and call others, and writes nothing. */
-  prepare?(call: C & Preparing): Promise<W>;
+export type Phases<C, R, W, T, U = unknown> = {
+  /** Before the transaction: it may wait and call others, and writes nothing. An upload is consumed here. */
+  prepare?(call: C & Preparing & U): Promise<W>;
   /**
    * Calls the database and nothing else. A tracked route runs in a transaction that the audit event is part of; after a
    * deadlock it runs again.
@@ -83,7 +90,7 @@ export type Handling = { readonly db: Database };
 /** A route as the pipeline sees it. */
 export type Route = RouteFacts &
   RequestParts &
-  Phases<Call, Outcome, unknown, Outcome | void> & {
+  Phases<Call, Outcome, unknown, Outcome | void, { readonly upload: unknown }> & {
     readonly access: Access;
     readonly tracking: Tracking;
     readonly responses: Responses;
@@ -99,6 +106,10 @@ type Production<C, R extends Responses> = [PieceOf<R>] extends [never]
   : { stream(call: C & Streaming, source: SourceOf<R>): AsyncIterable<PieceOf<R>> };
 
 type Part<S extends z.ZodType | undefined> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** What `prepare` gets of an upload. */
+type Uploaded<U extends Upload | undefined> =
+  U extends Upload<infer Content> ? { readonly upload: Content } : unknown;
 
 /** A handler without a body to send may return nothing. */
 type Returned<R extends Responses> = OutcomeOf<R> | (null extends R[keyof R] ? void : never);
@@ -116,6 +127,7 @@ export function defineRoute<
   Q extends z.ZodObject | undefined = undefined,
   B extends z.ZodType | undefined = undefined,
   W = undefined,
+  U extends Upload | undefined = undefined,
 >(
   route: RouteFacts & {
     readonly access: Access<G>;
@@ -124,9 +136,11 @@ export function defineRoute<
     readonly params?: P;
     readonly query?: Q;
     readonly body?: B;
+    readonly bodyRules?: BodyRules;
+    readonly upload?: U;
     /** Names that the schemas do not have are refused below `/v1/` and pass elsewhere, unless the route says it. */
     readonly unknownNames?: 'pass' | 'refuse';
-  } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>> &
+  } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>, Uploaded<U>> &
     Production<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, R>,
 ): Route {
   return { unknownNames: unknownNamesOf(route.path), ...route } as unknown as Route;

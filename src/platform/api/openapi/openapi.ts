@@ -48,7 +48,7 @@ export function toOpenApi(routes: readonly Route[], version: string) {
 }
 
 function toOperation(route: Route, schemas: ComponentSchemas) {
-  const { access, tracking, body } = route;
+  const { access, tracking } = route;
   const operationId = operationIdOf(route);
   const convert = (schema: z.ZodType, io: 'input' | 'output'): JsonSchema =>
     schemas.take(toJsonSchema(schema, io) as JsonSchema, { io, operationId });
@@ -61,14 +61,7 @@ function toOperation(route: Route, schemas: ComponentSchemas) {
       ...parametersIn('query', route.query && convert(route.query, 'input'), route.path),
       ...access.parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !body.safeParse(undefined).success,
-            content: asJson(convert(body, 'input')),
-          },
-        }),
+    ...requestBodyOf(route, (schema) => convert(schema, 'input')),
     responses: responsesOf(route, (schema) => convert(schema, 'output')),
     security: access.schemes.map((name) => ({ [name]: [] })),
     /** Who may call it. */
@@ -76,6 +69,17 @@ function toOperation(route: Route, schemas: ComponentSchemas) {
     ...(access.permission === undefined ? {} : { 'x-permission': access.permission }),
     ...('operation' in tracking ? { 'x-audit-operation': tracking.operation } : {}),
   };
+}
+
+function requestBodyOf({ body, upload }: Route, convert: (schema: z.ZodType) => JsonSchema) {
+  if (upload !== undefined) {
+    // What a part or a file holds is up to the route.
+    const content = Object.fromEntries(upload.mediaTypes.map((type) => [type, { schema: {} }]));
+    return { requestBody: { required: true, content } };
+  }
+  if (body === undefined) return {};
+  const required = !body.safeParse(undefined).success;
+  return { requestBody: { required, content: asJson(convert(body)) } };
 }
 
 /** `patch_v2_listeners_listener_id`: method and path are unique, so this is. */

@@ -1,0 +1,59 @@
+// Bodies that a route consumes as a stream, in the phase before its transaction: files and multipart bodies, which may be
+// larger than memory. What is wrong with the head is rejected before a byte of the body is asked for.
+import { BodyError } from '../../../base/http/body-error.ts';
+import type { Exchange } from '../../../base/http/http-server.ts';
+import { type MultipartLimits, type Part, readMultipart } from '../../../base/http/multipart.ts';
+import { readBoundary } from '../../../base/http/multipart-header.ts';
+import { type ContentLimits, readContent } from '../../../base/http/request-content.ts';
+
+export type { Part };
+
+export type Upload<Content = unknown> = {
+  /** For the documentation. */
+  readonly mediaTypes: readonly string[];
+  /** Throws a BodyError; the content throws one too, or a RequestError. */
+  open(request: Pick<Exchange, 'head' | 'body'>): Content;
+};
+
+const MIB = 1024 * 1024;
+
+const LIMITS: ContentLimits = {
+  codings: ['gzip', 'zstd'],
+  maxSentBytes: 20 * MIB,
+  maxBytes: 200 * MIB,
+  maxRatio: 100,
+  idleMs: 30_000,
+  totalMs: 600_000,
+};
+
+const PARTS: MultipartLimits = { parts: 10_000, headerBytes: 8 * 1024, nameChars: 1000 };
+
+/** The bytes of a body of one of these types. */
+export function byteUpload(
+  mediaTypes: readonly string[],
+  limits: Partial<ContentLimits> = {},
+): Upload<AsyncIterable<Uint8Array>> {
+  return {
+    mediaTypes,
+    open(request) {
+      const [type = ''] = (request.head.field('content-type') ?? '').split(';');
+      if (!mediaTypes.includes(type.trim().toLowerCase()))
+        throw new BodyError('content_type', `Send a body with Content-Type: ${mediaTypes.join(' or ')}`);
+      return readContent(request, { ...LIMITS, ...limits });
+    },
+  };
+}
+
+/** The parts of a multipart/form-data body; a part that is not consumed is discarded. */
+export function multipartUpload(
+  limits: Partial<ContentLimits & MultipartLimits> = {},
+): Upload<AsyncIterable<Part>> {
+  const all = { ...LIMITS, ...PARTS, ...limits };
+  return {
+    mediaTypes: ['multipart/form-data'],
+    open(request) {
+      const boundary = readBoundary(request.head.field('content-type'));
+      return readMultipart(readContent(request, all), boundary, all);
+    },
+  };
+}
