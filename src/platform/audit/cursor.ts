@@ -1,8 +1,7 @@
 // The cursor of a list of events: the window that the first page settled, and the last event that was returned. Opaque to
 // clients. It grants nothing: whatever it contains, events are read from the caller's organization only. Pure.
-import { createHash } from 'node:crypto';
 import { z } from '../../base/schema.ts';
-import { readJson } from './json-text.ts';
+import * as pages from '../store/page-cursor.ts';
 import type { Operation } from './operations.ts';
 
 /** The filters of a list. A cursor is valid only for the list that created it. */
@@ -17,8 +16,6 @@ export type EventFilter = {
   readonly endTime?: Date | undefined;
 };
 
-const MAX_LENGTH = 512;
-
 /** What RFC 3339 can express in any time zone. No cursor of ours has another time, and the database would reject it. */
 const moment = z
   .int()
@@ -26,8 +23,6 @@ const moment = z
   .max(Date.parse('9999-12-31T23:59:59.999-23:59'));
 
 const content = z.strictObject({
-  /** The fingerprint of the filter. */
-  scope: z.string(),
   start: moment,
   end: moment,
   time: moment,
@@ -35,29 +30,25 @@ const content = z.strictObject({
 });
 
 /** The window, with both its ends, and the last event, by time and number. Times are in milliseconds. */
-export type Cursor = Omit<z.infer<typeof content>, 'scope'>;
+export type Cursor = z.infer<typeof content>;
 
 export function formatCursor({ start, end, time, seq }: Cursor, filter: EventFilter): string {
-  const json = JSON.stringify({ scope: fingerprintOf(filter), start, end, time, seq });
-  return Buffer.from(json).toString('base64url');
+  return pages.formatCursor({ start, end, time, seq }, partsOf(filter));
 }
 
 /** Undefined for a text that formatCursor did not create for this filter. */
 export function parseCursor(text: string, filter: EventFilter): Cursor | undefined {
-  if (text.length > MAX_LENGTH) return undefined;
-  const json = readJson(Buffer.from(text, 'base64url').toString('utf8'));
-  const cursor = content.safeParse(json).data;
+  const cursor = pages.parseCursor(text, content, partsOf(filter));
   if (cursor === undefined || !(cursor.start <= cursor.time && cursor.time <= cursor.end)) return undefined;
-  return formatCursor(cursor, filter) === text ? cursor : undefined;
+  return cursor;
 }
 
-function fingerprintOf({ organizationId, workspaceId, operations, startTime, endTime }: EventFilter): string {
-  const parts = [
+function partsOf({ organizationId, workspaceId, operations, startTime, endTime }: EventFilter) {
+  return [
     organizationId,
     workspaceId ?? null,
     operations?.toSorted() ?? null,
     startTime?.getTime() ?? null,
     endTime?.getTime() ?? null,
   ];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);
 }

@@ -1,6 +1,6 @@
 // Reads the events of one organization in a time window, newest first, in pages. Reads lock nothing.
-import { InvalidInput } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
+import { invalidCursor } from '../store/page-cursor.ts';
 import { sql } from '../store/sql.ts';
 import type { AuditEventRow } from '../store/tables.ts';
 import { type Cursor, type EventFilter, formatCursor, parseCursor } from './cursor.ts';
@@ -37,9 +37,8 @@ export async function listEvents(
 
 function readCursor(text: string, query: EventQuery): Cursor {
   const cursor = parseCursor(text, query);
-  if (cursor !== undefined) return cursor;
-  const msg = 'Invalid cursor: use the one from the previous page, with the same parameters';
-  throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
+  if (cursor === undefined) throw invalidCursor();
+  return cursor;
 }
 
 /** Reads one row more than the page has, to find out whether there is a next page. */

@@ -1,8 +1,10 @@
-// The format of an API key: a prefix that names its kind, 256 random bits and a checksum.
+// The format of every key and token: a prefix that names its kind, 256 random bits and a checksum.
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
+/** The keys of callers. */
 export type KeyKind = 'service' | 'personal';
+export type TokenKind = KeyKind | 'sandbox';
 
 export type MintedKey = {
   /** Shown once and never stored. */
@@ -13,13 +15,17 @@ export type MintedKey = {
 };
 
 /** Secret scanners search for these prefixes. */
-const PREFIXES: Readonly<Record<KeyKind, string>> = { service: 'sp_sk_', personal: 'sp_pt_' };
+const PREFIXES: Readonly<Record<TokenKind, string>> = {
+  service: 'sp_sk_',
+  personal: 'sp_pt_',
+  sandbox: 'sp_sb_',
+};
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BODY_LENGTH = 43; // 62^43 > 2^256
 const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
-const FORMAT = /^sp_(sk|pt)_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+const FORMAT = /^sp_(?:sk|pt|sb)_[0-9A-Za-z]{43}([0-9A-Za-z]{6})$/;
 
-export function mintKey(kind: KeyKind): MintedKey {
+export function mintKey(kind: TokenKind): MintedKey {
   const body = PREFIXES[kind] + toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_LENGTH);
   const text = body + checksumOf(body);
   return { text, hash: hashKey(text), shortKey: shortenKey(text) };
@@ -33,12 +39,16 @@ export function hashKey(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
 }
 
-/** Undefined for a text that mintKey cannot have made: typos and truncated keys are rejected without a query. */
+/** False for a text that mintKey cannot have made: typos and truncated keys are rejected without a query. */
+export function hasKeyFormat(text: string, kind: TokenKind): boolean {
+  const checksum = text.startsWith(PREFIXES[kind]) ? FORMAT.exec(text)?.[1] : undefined;
+  return checksum !== undefined && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === checksum;
+}
+
+/** Undefined for a text that is no key of a caller. */
 export function parseKey(text: string): (Omit<MintedKey, 'text'> & { readonly kind: KeyKind }) | undefined {
-  const [, letters, , checksum] = FORMAT.exec(text) ?? [];
-  if (letters === undefined || checksumOf(text.slice(0, -CHECKSUM_LENGTH)) !== checksum) return undefined;
-  const kind = letters === 'sk' ? 'service' : 'personal';
-  return { kind, hash: hashKey(text), shortKey: shortenKey(text) };
+  const kind = (['service', 'personal'] as const).find((one) => hasKeyFormat(text, one));
+  return kind && { kind, hash: hashKey(text), shortKey: shortenKey(text) };
 }
 
 /** The last characters belong to the checksum, so at most four random characters are shown. */

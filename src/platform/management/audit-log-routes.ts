@@ -2,6 +2,7 @@
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import { inOrganization, type OrganizationGrant } from '../api/access.ts';
+import { createCursorQuery } from '../api/paging.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import { ocsfEventSchema } from '../audit/ocsf-schema.ts';
 import { operations } from '../audit/operations.ts';
@@ -15,13 +16,11 @@ const moment = z.iso.datetime({
   error: 'Input must be a time like 2030-01-01T00:00:00Z',
 });
 
-const query = z.strictObject({
-  limit: z.int().min(1).max(100).default(10),
+const query = createCursorQuery(10, 100).extend({
   start_time: moment.optional().meta({ description: 'Inclusive; a day before end_time when absent' }),
   end_time: moment.optional().meta({ description: 'Inclusive; now when absent; at most 10 s ahead' }),
   operations: z.array(z.enum(operations)).max(operations.length).optional(),
   workspace_id: z.uuid().optional(),
-  cursor: z.string().max(512).optional(),
 });
 
 export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Route[] {

@@ -1,10 +1,10 @@
 // Records of sandboxes: a sidecar sends them in batches with the token of its sandbox; callers of the workspace list them.
-import { InvalidInput } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
+import { createCursorQuery } from '../api/paging.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import { recordBatch, storableTime, storedRecord } from './record-schema.ts';
-import { type Position, formatCursor, listRecords, parseCursor, storeRecords } from './records.ts';
+import { listRecords, storeRecords } from './records.ts';
 import { withSandboxToken } from './sandbox-access.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
 
@@ -34,34 +34,20 @@ const readRecords = defineRoute({
   access: inWorkspace('sandboxes:read'),
   tracking: UNTRACKED_READ,
   params: z.strictObject({ sandbox: sandboxName }),
-  query: z.strictObject({
-    limit: z.int().min(1).max(1_000).default(100),
-    cursor: z.string().max(256).optional().describe('The next_cursor of the previous page'),
+  query: createCursorQuery(100, 1_000).extend({
     start_time: storableTime.optional().describe('Inclusive'),
     end_time: storableTime.optional().describe('Exclusive'),
   }),
   responses: { 200: z.strictObject({ records: z.array(storedRecord), next_cursor: z.string().nullable() }) },
   async handle({ db, workspaceId, params: { sandbox }, query: { limit, cursor, start_time, end_time } }) {
-    const window = {
-      limit,
-      startTime: toDate(start_time),
-      endTime: toDate(end_time),
-      after: cursor === undefined ? undefined : readCursor(cursor),
-    };
-    const { records, next } = await listRecords(db, { workspaceId, sandbox }, window);
-    return { body: { records, next_cursor: next === undefined ? null : formatCursor(next) } };
+    const window = { limit, cursor, startTime: toDate(start_time), endTime: toDate(end_time) };
+    const { records, cursor: next_cursor } = await listRecords(db, { workspaceId, sandbox }, window);
+    return { body: { records, next_cursor } };
   },
 });
 
 function toDate(text: string | undefined): Date | undefined {
   return text === undefined ? undefined : new Date(text);
-}
-
-function readCursor(text: string): Position {
-  const found = parseCursor(text);
-  if (found !== undefined) return found;
-  const msg = 'Input must be a next_cursor of this list';
-  throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }]);
 }
 
 export const sandboxRecordRoutes: readonly Route[] = [...tokenRoutes, sendRecords, readRecords];

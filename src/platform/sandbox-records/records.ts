@@ -1,7 +1,7 @@
 // The records of sandboxes in the database: each stored once, listed newest first, deleted after the retention period.
-import { Buffer } from 'node:buffer';
 import { z } from '../../base/schema.ts';
 import type { Database, Store } from '../store/database.ts';
+import { formatCursor, invalidCursor, parseCursor } from '../store/page-cursor.ts';
 import { sql } from '../store/sql.ts';
 import { type RecordBatch, storableTime, type StoredRecord } from './record-schema.ts';
 
@@ -14,11 +14,13 @@ export type RecordWindow = {
   readonly startTime: Date | undefined;
   /** Exclusive. */
   readonly endTime: Date | undefined;
-  readonly after: Position | undefined;
+  /** Of the previous page. */
+  readonly cursor: string | undefined;
 };
 
 /** The last record of a page. */
-export type Position = { readonly time: string; readonly source: string; readonly number: number };
+const position = z.strictObject({ time: storableTime, source: z.uuid(), number: z.int().min(0) });
+type Position = z.output<typeof position>;
 
 /** Returns how many records were new. Durable when it resolves: one statement is its own transaction. */
 export async function storeRecords(
@@ -41,12 +43,18 @@ export async function storeRecords(
   return Number(numAffectedRows);
 }
 
-/** Newest first; records of the same time in descending order of source and number. */
+/**
+ * Newest first; records of the same time in descending order of source and number. Throws InvalidInput for a cursor that was
+ * not returned for the same sandbox and times.
+ */
 export async function listRecords(
   db: Database,
   { workspaceId, sandbox }: SandboxScope,
-  { limit, startTime, endTime, after }: RecordWindow,
-): Promise<{ readonly records: readonly StoredRecord[]; readonly next: Position | undefined }> {
+  { limit, startTime, endTime, cursor }: RecordWindow,
+): Promise<{ readonly records: readonly StoredRecord[]; readonly cursor: string | null }> {
+  const filters = [workspaceId, sandbox, startTime?.getTime() ?? null, endTime?.getTime() ?? null];
+  const after = cursor === undefined ? undefined : parseCursor(cursor, position, filters);
+  if (cursor !== undefined && after === undefined) throw invalidCursor();
   let query = db
     .selectFrom('sandbox_records')
     .select(['source', 'number', 'time', 'record'])
@@ -72,7 +80,10 @@ export async function listRecords(
     time: time.toISOString(),
     ...record,
   }));
-  return { records, next: rows.length > limit ? records.at(-1) : undefined };
+  const last = rows.length > limit ? records.at(-1) : undefined;
+  if (last === undefined) return { records, cursor: null };
+  const { time, source, number } = last;
+  return { records, cursor: formatCursor({ time, source, number }, filters) };
 }
 
 /** Rows of one delete statement: a long transaction would delay the vacuum of the table. */
@@ -90,21 +101,3 @@ export async function expireRecords({ db }: Pick<Store, 'db'>, olderThan: Date):
 }
 
 export const RECORD_RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
-
-const position = z.tuple([storableTime, z.uuid(), z.int().min(0)]);
-
-/** Opaque to clients. */
-export function formatCursor({ time, source, number }: Position): string {
-  return Buffer.from(JSON.stringify([time, source, number])).toString('base64url');
-}
-
-/** Undefined for a text that formatCursor did not make. */
-export function parseCursor(cursor: string): Position | undefined {
-  try {
-    const json: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-    const [time, source, number] = position.parse(json);
-    return { time, source, number };
-  } catch {
-    return undefined;
-  }
-}

@@ -1,7 +1,6 @@
-// Tokens of sandboxes: how one is minted, how it is stored and which sandbox it belongs to.
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+// Tokens of sandboxes: which sandbox one belongs to.
 import { DomainError } from '../../base/domain-error.ts';
-import { hashKey } from '../identity/api-key.ts';
+import { hasKeyFormat, hashKey } from '../identity/api-key.ts';
 import type { Credentials } from '../identity/authentication.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
@@ -13,18 +12,8 @@ export type SandboxGrant = {
   readonly sandbox: string;
 };
 
-/** `text` is shown once; the other fields are stored. */
-export type MintedToken = { readonly text: string; readonly shortToken: string; readonly hash: Buffer };
-
-const PREFIX = 'sp_sb_';
-// 256 random bits cannot be guessed, so a plain hash protects them.
-const SECRET_BYTES = 32;
-const FORMAT = /^sp_sb_[A-Za-z0-9_-]{43}$/;
-
-export function mintSandboxToken(): MintedToken {
-  const text = PREFIX + randomBytes(SECRET_BYTES).toString('base64url');
-  return { text, shortToken: `${text.slice(0, PREFIX.length + 4)}…${text.slice(-4)}`, hash: hashKey(text) };
-}
+/** Of tokens that were created before they had a checksum. */
+const EARLIER_FORMAT = /^sp_sb_[A-Za-z0-9_-]{43}$/;
 
 /** Throws DomainError, with one message for everything that can be wrong with a token: the reason would help to guess. */
 export async function authenticateSandbox(
@@ -32,16 +21,16 @@ export async function authenticateSandbox(
   { apiKey, bearer }: Pick<Credentials, 'apiKey' | 'bearer'>,
 ): Promise<SandboxGrant> {
   const text = apiKey ?? bearer ?? '';
-  if (!FORMAT.test(text) || (bearer ?? text) !== text) throw wrongToken();
-  const hash = hashKey(text);
+  const isToken = hasKeyFormat(text, 'sandbox') || EARLIER_FORMAT.test(text);
+  if (!isToken || (bearer ?? text) !== text) throw wrongToken();
   const row = await db
     .selectFrom('sandbox_tokens')
     .innerJoin('workspaces', 'workspaces.id', 'sandbox_tokens.workspace_id')
-    .select(['organization_id', 'workspace_id', 'sandbox', 'hash'])
-    .where('hash', '=', hash)
+    .select(['organization_id', 'workspace_id', 'sandbox'])
+    .where('hash', '=', hashKey(text))
     .where(sql<boolean>`coalesce(expires_at > now(), true)`)
     .executeTakeFirst();
-  if (row === undefined || !timingSafeEqual(row.hash, hash)) throw wrongToken();
+  if (row === undefined) throw wrongToken();
   return { organizationId: row.organization_id, workspaceId: row.workspace_id, sandbox: row.sandbox };
 }
 

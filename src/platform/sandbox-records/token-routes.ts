@@ -4,9 +4,9 @@ import { SANDBOX_ID } from '../../base/sandbox-id.ts';
 import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { type Route, defineRoute } from '../api/route.ts';
+import { mintKey } from '../identity/api-key.ts';
 import type { Database } from '../store/database.ts';
 import { storableTime } from './record-schema.ts';
-import { mintSandboxToken } from './sandbox-token.ts';
 
 /** Enough to rotate tokens without a gap on many machines. */
 const MAX_TOKENS = 50;
@@ -52,10 +52,10 @@ const createToken = defineRoute({
     if (expires_at !== null && expires_at.getTime() <= Date.now())
       throw new DomainError('unusable', 'expires_at must be in the future');
     await requireCapacity(db, workspaceId, sandbox);
-    const { text, shortToken, hash } = mintSandboxToken();
+    const { text, shortKey, hash } = mintKey('sandbox');
     const row = await db
       .insertInto('sandbox_tokens')
-      .values({ workspace_id: workspaceId, sandbox, short_token: shortToken, hash, expires_at })
+      .values({ workspace_id: workspaceId, sandbox, short_token: shortKey, hash, expires_at })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
     return { body: { ...row, token: text }, resources: [row.id] };

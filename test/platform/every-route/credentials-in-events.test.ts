@@ -1,7 +1,7 @@
 // A key or a token in the wrong place of a request to any tracked route: the events that the requests leave contain no
 // part of it, for it could not be removed from the log.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { mintSandboxToken } from '../../../src/platform/sandbox-records/sandbox-token.ts';
+import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 let api: PlatformApi;
@@ -14,7 +14,7 @@ it('no event contains a key or a token, whatever path, query, body or header it 
   const organization = await api.addOrganization();
   const tenant = await api.addWorkspace(organization);
   const key = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
-  const misplaced = [key, mintSandboxToken().text];
+  const misplaced = [key, mintKey('sandbox').text];
   const tracked = api.routes.filter(({ tracking }) => 'operation' in tracking);
   expect(tracked.length).toBeGreaterThan(15);
   for (const { method, path } of tracked)

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
-import { mintSandboxToken } from '../../../src/platform/sandbox-records/sandbox-token.ts';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { createExample, type EveryRoute, adminOf, openEveryRoute, send, successOf } from './scene.ts';
@@ -43,8 +42,8 @@ async function expired(kind: 'service' | 'personal'): Promise<string> {
 }
 
 async function expiredSandboxToken(): Promise<string> {
-  const { text, hash, shortToken } = mintSandboxToken();
-  const row = { sandbox: 'here', short_token: shortToken, hash, expires_at: new Date(Date.now() - 1) };
+  const { text, hash, shortKey } = mintKey('sandbox');
+  const row = { sandbox: 'here', short_token: shortKey, hash, expires_at: new Date(Date.now() - 1) };
   await scene.api.database.owner.db
     .insertInto('sandbox_tokens')
     .values({ workspace_id: scene.a1.workspaceId, ...row })
@@ -59,7 +58,7 @@ async function wrongKeys({ route }: Operation): Promise<readonly Ask[]> {
   const others =
     route.access.to === 'sandbox' ? [a1.admin.key, a1.organizationKey, a1.workspaceKey] : [sandboxToken];
   const keys = [
-    ...[mintKey('service').text, mintKey('personal').text, mintSandboxToken().text],
+    ...[mintKey('service').text, mintKey('personal').text, mintKey('sandbox').text],
     ...[await expired('service'), await expired('personal'), await expiredSandboxToken()],
     ...['x', 'sp_sk_', `${right}x`, right.slice(0, -1), right.toUpperCase(), `${right}, ${right}`, 'ä'],
     ...others,
@@ -68,7 +67,7 @@ async function wrongKeys({ route }: Operation): Promise<readonly Ask[]> {
     ...keys.flatMap((key) => [{ key }, ...(/^[\w.-]+$/.test(key) ? [{ bearer: key }] : [])]),
     { key: right, bearer: mintKey('service').text },
     { key: mintKey('service').text, bearer: right },
-    { key: right, bearer: route.access.to === 'sandbox' ? mintSandboxToken().text : b1.admin.key },
+    { key: right, bearer: route.access.to === 'sandbox' ? mintKey('sandbox').text : b1.admin.key },
   ];
 }
 

@@ -1,6 +1,6 @@
 import { assert, constantFrom, nat, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hashKey, mintKey, parseKey } from '../../../src/platform/identity/api-key.ts';
+import { hasKeyFormat, hashKey, mintKey, parseKey } from '../../../src/platform/identity/api-key.ts';
 
 describe('a key', () => {
   it('has a prefix for its kind, 43 random digits and a checksum of six', () => {
@@ -39,6 +39,17 @@ describe('a key', () => {
         expect(parseKey(text.slice(0, at + 1) + text.slice(at))).toBeUndefined();
       }),
     );
+  });
+
+  it('of a sandbox has the same format, and is none of a caller', () => {
+    const { text } = mintKey('sandbox');
+    expect(text).toMatch(/^sp_sb_[0-9A-Za-z]{49}$/);
+    expect([hasKeyFormat(text, 'sandbox'), hasKeyFormat(text, 'service'), parseKey(text)]).toEqual([
+      true,
+      false,
+      undefined,
+    ]);
+    expect(hasKeyFormat(`${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`, 'sandbox')).toBe(false);
   });
 
   it('with the prefix of the other kind is invalid', () => {

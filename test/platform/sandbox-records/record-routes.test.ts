@@ -160,11 +160,24 @@ describe('the records of a sandbox', () => {
     expect(foreign.body).toEqual({ records: [], next_cursor: null });
   });
 
+  it('do not continue from the cursor of another list', async () => {
+    await scene.send(await scene.token('one'), batchOf(3));
+    const { body } = await scene.list('one', '?limit=1');
+    expect((await scene.list('one', `?cursor=${body.next_cursor}`)).status).toBe(200);
+    for (const [sandbox, more] of [
+      ['another', ''],
+      ['one', `&end_time=${new Date(firstMs).toISOString()}`],
+    ] as const)
+      expect((await scene.list(sandbox, `?cursor=${body.next_cursor}${more}`)).status).toBe(422);
+  });
+
   it('continue from any valid time in a cursor, also with an offset that PostgreSQL does not support', async () => {
     const { status } = await scene.send(await scene.token('offset'), batchOf(2));
     expect(status).toBe(200);
+    const first = await scene.list('offset', '?limit=1');
+    const held = JSON.parse(Buffer.from(first.body.next_cursor, 'base64url').toString());
     for (const time of ['9000-01-01T00:00:00+23:59', `9000-01-01T00:00:00.${'0'.repeat(90)}Z`]) {
-      const cursor = Buffer.from(JSON.stringify([time, randomUUID(), 0])).toString('base64url');
+      const cursor = Buffer.from(JSON.stringify({ ...held, time })).toString('base64url');
       const page = await scene.list('offset', `?cursor=${cursor}`);
       expect(page.status).toBe(200);
       expect(page.body.records).toHaveLength(2);

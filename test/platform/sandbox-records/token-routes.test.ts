@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashKey } from '../../../src/platform/identity/api-key.ts';
 import { type RecordScene, batchOf, createRecordScene } from './record-scene.ts';
 
 let scene: RecordScene;
@@ -13,9 +14,9 @@ describe('a token of a sandbox', () => {
     const made = await api.ask('POST', '/v1/sandboxes/box/tokens', { key, body: {} });
     expect(made.status).toBe(201);
     const { token, ...shown } = made.body;
-    expect(token).toMatch(/^sp_sb_[\w-]{43}$/);
+    expect(token).toMatch(/^sp_sb_[0-9A-Za-z]{49}$/);
     expect(shown).toMatchObject({ sandbox: 'box', expires_at: null });
-    expect(shown.short_token).toBe(`${token.slice(0, 10)}…${token.slice(-4)}`);
+    expect(shown.short_token).toBe(`${token.slice(0, 10)}...${token.slice(-4)}`);
     const listed = await api.ask('GET', '/v1/sandboxes/box/tokens', { key });
     expect(listed.body).toEqual({ tokens: [shown] });
     const rows = await api.database.owner.db.selectFrom('sandbox_tokens').selectAll().execute();
@@ -47,6 +48,22 @@ describe('a token of a sandbox', () => {
       expect([record.includes(made.body.id), workspace_id]).toEqual([true, workspaceId]);
       expect(record).not.toContain(made.body.token);
     }
+  });
+
+  it('that was created before tokens had a checksum is accepted as before', async () => {
+    const { api, workspaceId } = scene;
+    const earlier = `sp_sb_${'a_-Z'.repeat(10)}abc`;
+    const row = {
+      workspace_id: workspaceId,
+      sandbox: 'earlier',
+      short_token: 'sp_sb_a_-Z…-Zabc',
+      expires_at: null,
+    };
+    await api.database.owner.db
+      .insertInto('sandbox_tokens')
+      .values({ ...row, hash: hashKey(earlier) })
+      .execute();
+    expect((await scene.send(earlier, { ...batchOf(1) })).status).toBe(200);
   });
 
   it('expires', async () => {
