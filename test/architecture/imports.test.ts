@@ -106,6 +106,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   tldts: 'src/policy/authority/public-suffix.ts',
   undici: 'src/callback/client.ts',
   zod: 'src/base/schema.ts',
+  'zod-openapi': 'src/platform/api/openapi/openapi.ts',
 };
 
 /** Packages that may only be loaded when first needed. */

@@ -46,6 +46,30 @@ function schemasIn(value: unknown): readonly object[] {
   );
 }
 
+type WithContent = { readonly content: Readonly<Record<string, { readonly schema: unknown }>> };
+
+/** The JSON schema of a body, with what it points at in place of its references. */
+function resolved(body: unknown): unknown {
+  return inlined((body as WithContent).content['application/json']?.schema, at);
+}
+
+/** What zod itself says, in the same form. */
+function toSchema(schema: z.ZodType, io: 'input' | 'output'): unknown {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io });
+  const { $defs = {}, ...rest } = json as { readonly $defs?: Readonly<Record<string, unknown>> };
+  return inlined(rest, (pointer) => $defs[pointer.slice('#/$defs/'.length)]);
+}
+
+function inlined(value: unknown, find: (pointer: string) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => inlined(one, find));
+  if (typeof value !== 'object' || value === null) return value;
+  const { $ref } = value as { readonly $ref?: string };
+  if ($ref !== undefined) return inlined(find($ref), find);
+  // The name of a component, and not a property of that name.
+  const members = Object.entries(value).filter(([key, member]) => key !== 'id' || typeof member === 'object');
+  return Object.fromEntries(members.map(([key, member]) => [key, inlined(member, find)]));
+}
+
 describe('the document', () => {
   it('has every route that there is, and no other', () => {
     const reported = operations.map(([method, path]) => `${method.toUpperCase()} ${path}`);
@@ -78,6 +102,27 @@ describe('the document', () => {
       expect(known.filter((one) => one.in === 'path').map(({ name }) => name)).toEqual(braces);
       const keys = known.map((one) => `${one.in} ${one.name}`);
       expect(new Set(keys).size).toBe(keys.length);
+    }
+  });
+
+  it('describes the parts and the responses of each route by their schemas', () => {
+    for (const { method, path, params, query, body, access, responses } of routes) {
+      const one = document.paths[path]?.[method.toLowerCase()];
+      const known = (one?.parameters ?? []).filter((parameter) => 'name' in parameter);
+      expect(known.map(({ name }) => name)).toEqual([
+        ...Object.keys(params?.shape ?? {}),
+        ...Object.keys(query?.shape ?? {}),
+      ]);
+      for (const [name, schema] of Object.entries({ ...params?.shape, ...query?.shape }))
+        expect(known.find((parameter) => parameter.name === name)?.required ?? false).toBe(
+          !(schema as z.ZodType).safeParse(undefined).success,
+        );
+      expect(one?.parameters.length).toBe(known.length + access.parameters.length);
+      expect(one?.requestBody?.required).toBe(body && !body.safeParse(undefined).success);
+      if (body !== undefined) expect(resolved(one?.requestBody)).toEqual(toSchema(body, 'input'));
+      for (const [status, response] of Object.entries(responses))
+        if (response !== null && '_zod' in response)
+          expect(resolved(one?.responses[status])).toEqual(toSchema(response, 'output'));
     }
   });
 

@@ -14,7 +14,8 @@ export type ResponseObject = {
 export type Parameter = {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
-  readonly required: boolean;
+  /** False when absent. */
+  readonly required?: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;
 };
