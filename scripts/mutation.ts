@@ -14,7 +14,8 @@ const JUDGED: Readonly<Record<string, string>> = {
   'src/policy/match/path-index.ts': 'test/policy/match/path-index.test.ts',
   'src/policy/match/host-pattern.ts': 'test/policy/match/host-pattern.test.ts',
   'src/policy/match/host-index.ts': 'test/policy/match/host-index.test.ts',
-  'src/policy/authority/address.ts': 'test/policy/authority/address.test.ts',
+  'src/base/address.ts': 'test/base/address.test.ts',
+  'src/base/address-guard.ts': 'test/proxy/upstream/address-guard.test.ts',
   'src/policy/document/proxy-config.ts':
     'test/policy/document/{proxy-config,proxy-config-schema,stored-values}.test.ts',
   'src/policy/document/proxy-config-schema.ts':

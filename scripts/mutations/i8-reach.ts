@@ -75,9 +75,9 @@ export const reach: readonly Mutation[] = [
     invariant: 'I8',
     name: 'allow_private opens link-local addresses',
     versions: bothVersions,
-    file: 'src/proxy/upstream/address-guard.ts',
-    text: "return refuse('address_denied', found);",
-    replacement: "return isListed(address, egress) ? undefined : refuse('address_denied', found);",
+    file: 'src/base/address-guard.ts',
+    text: "return deny('address_denied', found);",
+    replacement: "return isListed(address, rules) ? undefined : deny('address_denied', found);",
     breaks: 'allow_private: all discloses the credentials of the machine',
   },
   {

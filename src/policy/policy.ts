@@ -3,7 +3,7 @@
 // resolves no name and reads no secret.
 import type { Secret } from '../base/secret.ts';
 import type { Steps } from '../base/steps.ts';
-import type { Address } from './authority/address.ts';
+import type { Address } from '../base/address.ts';
 import type { Authority } from './authority/authority.ts';
 import type { DestinationList } from './match/destination-list.ts';
 import { createHostIndex, type Indexed } from './match/host-index.ts';

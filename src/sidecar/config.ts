@@ -12,7 +12,7 @@ import {
   overlayVariables,
   toSnakeCase,
 } from '../base/variable-overlay.ts';
-import { isAllowable, parseCidr } from '../policy/authority/address.ts';
+import { isAllowable, parseCidr } from '../base/address.ts';
 import { parseAuthority, parseHost } from '../policy/authority/authority.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
 import { DEFAULT_RESERVED_HOST } from '../policy/document/reserved-host.ts';

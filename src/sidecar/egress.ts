@@ -1,7 +1,7 @@
 // Which addresses may be dialled for the agent and for a callback, and which are the process's own listeners. The address
 // guard decides with these rules.
 import type { VetHost } from '../callback/resolver.ts';
-import { type Address, classifyAddress, embeddedV4, parseAddress } from '../policy/authority/address.ts';
+import { type Address, classifyAddress, embeddedV4, parseAddress } from '../base/address.ts';
 import { type EgressRules, refuseAddress } from '../proxy/upstream/address-guard.ts';
 import type { Resolver } from '../proxy/upstream/resolver.ts';
 import type { Config } from './config.ts';

@@ -2,7 +2,7 @@
 // for those. Pure; opens nothing.
 import { type ListenAddress, formatAddress, parseListenAddress } from '../base/listen-address.ts';
 import type { Issue } from '../base/schema.ts';
-import { type Cidr, classifyAddress, parseAddress } from '../policy/authority/address.ts';
+import { type Cidr, classifyAddress, parseAddress } from '../base/address.ts';
 
 export type SocketPath = { readonly path: string };
 

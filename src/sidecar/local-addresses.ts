@@ -3,13 +3,7 @@
 // kernel's own tables are read as well.
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import {
-  type Address,
-  type Cidr,
-  cidrContains,
-  parseAddress,
-  parseCidr,
-} from '../policy/authority/address.ts';
+import { type Address, type Cidr, cidrContains, parseAddress, parseCidr } from '../base/address.ts';
 
 /** Not cached: interfaces come and go. */
 export function isLocalAddress(address: Address): boolean {

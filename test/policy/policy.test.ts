@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/base/secret.ts';
-import { type Address, parseAddress } from '../../src/policy/authority/address.ts';
+import { type Address, parseAddress } from '../../src/base/address.ts';
 import { type Authority, parseAuthority } from '../../src/policy/authority/authority.ts';
 import { compileProxyConfig, emptyPolicy } from '../../src/policy/compile.ts';
 import type { Decision, Policy } from '../../src/policy/policy.ts';

@@ -1,7 +1,7 @@
 // What the open listeners mean for what may be dialled: ours never, and loopback only while all of them are on it.
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { parseAddress } from '../../src/policy/authority/address.ts';
+import { parseAddress } from '../../src/base/address.ts';
 import type { EgressRules } from '../../src/proxy/upstream/address-guard.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import { OwnListeners, callbackGuard, egressRules } from '../../src/sidecar/egress.ts';

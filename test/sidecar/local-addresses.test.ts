@@ -1,6 +1,6 @@
 // The addresses of this machine, including those of interfaces without a carrier.
 import { describe, expect, it } from 'vitest';
-import { type Cidr, cidrContains, parseAddress } from '../../src/policy/authority/address.ts';
+import { type Cidr, cidrContains, parseAddress } from '../../src/base/address.ts';
 import { isLocalAddress, parseFibTrie, parseInet6 } from '../../src/sidecar/local-addresses.ts';
 
 const trie = `Main:

@@ -1,6 +1,6 @@
 // NO_PROXY: the hosts that clients reach without the proxy. Clients interpret an entry differently, so each entry counts
 // in its widest meaning: `example.com` also covers every name below it.
-import { type Address, type Cidr, cidrContains, parseAddress } from '../../policy/authority/address.ts';
+import { type Address, type Cidr, cidrContains, parseAddress } from '../../base/address.ts';
 import { type Destination, parseDestination } from '../../policy/match/destination-list.ts';
 import { type HostPattern, parseHostPattern } from '../../policy/match/host-pattern.ts';
 import { type ProxyConfig, noProxyEntries } from '../../policy/document/proxy-config-schema.ts';

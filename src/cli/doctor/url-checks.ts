@@ -4,7 +4,7 @@ import { lookup } from 'node:dns/promises';
 import { toLocKey } from '../../base/schema.ts';
 import type { ListenAddress } from '../../base/listen-address.ts';
 import { explainRefusal } from '../../proxy/refusal.ts';
-import { isLocalhostName } from '../../proxy/upstream/address-guard.ts';
+import { isLocalhostName } from '../../base/address-guard.ts';
 import { readProxyToken } from '../../sidecar/access-tokens.ts';
 import type { Config } from '../../sidecar/config.ts';
 import { codeOf } from '../../tls/pem-files.ts';

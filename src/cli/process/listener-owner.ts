@@ -1,7 +1,7 @@
 // Which users listen at a TCP address of this machine, from the tables of the kernel. Linux only: elsewhere none is known.
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { type Address, parseAddress } from '../../policy/authority/address.ts';
+import { type Address, parseAddress } from '../../base/address.ts';
 import { isLocalAddress } from '../../sidecar/local-addresses.ts';
 
 /** The uid of each listener here that a connection to `host` could reach; empty where the system does not show them. */

@@ -2,7 +2,7 @@
 // neither a start nor the admin API warns of it.
 import { formatAddress } from '../../base/listen-address.ts';
 import { type Issue, toLocKey } from '../../base/schema.ts';
-import { parseCidr } from '../../policy/authority/address.ts';
+import { parseCidr } from '../../base/address.ts';
 import { parseAuthority } from '../../policy/authority/authority.ts';
 import type { CallbackEntry, ProxyConfig, RuleEntry } from '../../policy/document/proxy-config-schema.ts';
 import { type HostPattern, parseHostPattern } from '../../policy/match/host-pattern.ts';

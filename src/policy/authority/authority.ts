@@ -1,6 +1,6 @@
 // host:port in one canonical spelling. Everything that checks, dials, verifies or caches a destination uses this value,
 // so that no two of them can read one text in two ways.
-import { parseAddress } from './address.ts';
+import { parseAddress } from '../../base/address.ts';
 
 export type HostKind = 'name' | 'ipv4' | 'ipv6';
 export type Host = { readonly host: string; readonly kind: HostKind };

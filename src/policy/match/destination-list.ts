@@ -1,6 +1,6 @@
 // The lists of destinations in no_proxy and access_control: names by pattern, addresses by range.
 // A range matches addresses only; no name is resolved here.
-import { type Address, type Cidr, embeddedV4, parseAddress, parseCidr } from '../authority/address.ts';
+import { type Address, type Cidr, embeddedV4, parseAddress, parseCidr } from '../../base/address.ts';
 import { type Authority, parsePort } from '../authority/authority.ts';
 import { createHostIndex } from './host-index.ts';
 import { type HostPattern, parseHostPattern } from './host-pattern.ts';

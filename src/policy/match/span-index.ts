@@ -11,7 +11,7 @@
 // To find what contains `z.b.test`, a binary search finds the last span whose first key is not after `ntest.b.z`
 // (a.b.test). From there the search climbs to the parent until the span contains the key (*.b.test), and then collects
 // every span above it (*.test).
-import { type Address, type Cidr, parseAddress } from '../authority/address.ts';
+import { type Address, type Cidr, parseAddress } from '../../base/address.ts';
 import type { HostPattern } from './host-pattern.ts';
 
 export type Span = { readonly first: string; readonly last: string };

@@ -2,7 +2,7 @@
 // the listener's own. An unknown token is rejected even where none is required: the client of a removed sandbox must not
 // become a client of another one.
 import type { Secret } from '../../base/secret.ts';
-import type { Cidr } from '../../policy/authority/address.ts';
+import type { Cidr } from '../../base/address.ts';
 import type { PresentedToken } from './client-filter.ts';
 import type { ProxyContext } from '../context.ts';
 

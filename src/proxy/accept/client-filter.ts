@@ -3,7 +3,7 @@
 import { Secret } from '../../base/secret.ts';
 import { Field } from '../../http1/field-name.ts';
 import { type RequestHead, fieldValue } from '../../http1/head-parser.ts';
-import { type Cidr, cidrContains, parseAddress } from '../../policy/authority/address.ts';
+import { type Cidr, cidrContains, parseAddress } from '../../base/address.ts';
 
 /** `address` is what the socket reports; an IPv4-mapped one is checked as IPv4. Without ranges, any address is allowed. */
 export function isClientAllowed(

@@ -8,7 +8,7 @@ import { describeBug } from '../../base/log.ts';
 import { requestFraming } from '../../http1/framing.ts';
 import { isHeadError } from '../../http1/head-error.ts';
 import type { RequestHead } from '../../http1/head-parser.ts';
-import { parseAddress } from '../../policy/authority/address.ts';
+import { parseAddress } from '../../base/address.ts';
 import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
 import type { Cover, Policy } from '../../policy/policy.ts';
 import type { ClientConnection } from '../h1/client-connection.ts';

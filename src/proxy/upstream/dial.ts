@@ -5,7 +5,7 @@ import { type LookupFunction, type Socket, connect as connectTcp } from 'node:ne
 import { type ConnectionOptions, type TLSSocket, connect as connectTls } from 'node:tls';
 import type { BoundedCache } from '../../base/bounded-cache.ts';
 import { ConnectRace } from '../../base/connect-race.ts';
-import { type Address, classifyAddress, parseAddress } from '../../policy/authority/address.ts';
+import { type Address, classifyAddress, parseAddress } from '../../base/address.ts';
 import type { Authority } from '../../policy/authority/authority.ts';
 import type { TrustSet } from '../../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';

@@ -3,7 +3,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { BoundedCache } from '../../base/bounded-cache.ts';
 import { SingleFlight } from '../../base/single-flight.ts';
-import { isLocalhostName } from './address-guard.ts';
+import { isLocalhostName } from '../../base/address-guard.ts';
 import { MAX_ADDRESSES } from '../limits.ts';
 import { type LookupSlots, createLookupSlots } from './lookup-slots.ts';
 

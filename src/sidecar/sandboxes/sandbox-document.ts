@@ -5,7 +5,7 @@ import { isSandboxId } from '../../base/sandbox-id.ts';
 import { type Issue, type Parsed, parseWith, z } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import { toSnakeCase } from '../../base/variable-overlay.ts';
-import { parseAddress } from '../../policy/authority/address.ts';
+import { parseAddress } from '../../base/address.ts';
 import { MIN_TOKEN_CHARS } from '../access-tokens.ts';
 import type { Config } from '../config.ts';
 import { type Guards, isExposed } from '../listen-address.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { listenersAt, listenersIn } from '../../../src/cli/process/listener-owner.ts';
-import { parseAddress } from '../../../src/policy/authority/address.ts';
+import { parseAddress } from '../../../src/base/address.ts';
 
 const HEAD =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';

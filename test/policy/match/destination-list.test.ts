@@ -1,6 +1,6 @@
 // The entries of no_proxy and access_control: their grammar, and what a list matches.
 import { describe, expect, it } from 'vitest';
-import { type Address, parseAddress } from '../../../src/policy/authority/address.ts';
+import { type Address, parseAddress } from '../../../src/base/address.ts';
 import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';
 import {
   compileDestinations,

@@ -1,7 +1,7 @@
 // Patterns and ranges compared with one another: the index finds what a check of each entry in turn finds.
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cidrContains, parseAddress } from '../../../src/policy/authority/address.ts';
+import { cidrContains, parseAddress } from '../../../src/base/address.ts';
 import { type Authority, parseAuthority } from '../../../src/policy/authority/authority.ts';
 import {
   type Destination,

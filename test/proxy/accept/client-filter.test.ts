@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import type { RequestHead } from '../../../src/http1/head-parser.ts';
-import { parseCidr } from '../../../src/policy/authority/address.ts';
+import { parseCidr } from '../../../src/base/address.ts';
 import {
   type PresentedToken,
   isClientAllowed,

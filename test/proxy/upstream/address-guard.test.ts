@@ -1,10 +1,10 @@
 // Which addresses and ports may be dialled, as tables. Nothing here opens a socket: an error in the code must not
 // become a packet.
 import { describe, expect, it } from 'vitest';
-import { parseCidr } from '../../../src/policy/authority/address.ts';
+import { parseCidr } from '../../../src/base/address.ts';
+import { isLocalhostName } from '../../../src/base/address-guard.ts';
 import {
   type EgressRules,
-  isLocalhostName,
   isPortOpen,
   mayInjectCleartext,
   parseCleartextDestination,

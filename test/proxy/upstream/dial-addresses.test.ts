@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import type * as tls from 'node:tls';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { BoundedCache } from '../../../src/base/bounded-cache.ts';
-import { parseCidr } from '../../../src/policy/authority/address.ts';
+import { parseCidr } from '../../../src/base/address.ts';
 import type { EgressRules } from '../../../src/proxy/upstream/address-guard.ts';
 import { type DialTarget, createDialler } from '../../../src/proxy/upstream/dial.ts';
 import { createConnectionQuota } from '../../../src/proxy/upstream/connection-quota.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Issue } from '../../../src/base/schema.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { parseCidr } from '../../../src/policy/authority/address.ts';
+import { parseCidr } from '../../../src/base/address.ts';
 import { defaultLimits } from '../../../src/proxy/limits.ts';
 import {
   parseSandboxChange,

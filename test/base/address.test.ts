@@ -9,8 +9,8 @@ import {
   embeddedV4,
   parseAddress,
   parseCidr,
-} from '../../../src/policy/authority/address.ts';
-import { runs } from '../../support/run-size.ts';
+} from '../../src/base/address.ts';
+import { runs } from '../support/run-size.ts';
 
 function addressOf(text: string): Address {
   const address = parseAddress(text);
