@@ -1,4 +1,4 @@
-// `sallyport platform [serve]`, `init`, `recover` and `organization`: runs a platform until it is stopped, or prints a key for it.
+// `sallyport platform [serve]`, `init`, `recover`, `rewrap` and `organization`: runs a platform until it is stopped, or manages its keys.
 // SIGTERM and SIGINT drain; a second signal ends the process at once.
 import { InputError } from '../base/input-error.ts';
 import { type LogSink, createFdSink, createLog } from '../base/log.ts';
@@ -26,7 +26,7 @@ import { unknownVariableWarnings } from './unknown-variables.ts';
 
 type Flags = Values<typeof platformCommand.options>;
 
-const COMMANDS: ReadonlySet<string> = new Set(['serve', 'init', 'recover', 'organization']);
+const COMMANDS: ReadonlySet<string> = new Set(['serve', 'init', 'recover', 'rewrap', 'organization']);
 
 /** Exit code 0 after a clean drain, 1 when the database server ended, 2 for invalid settings. */
 export async function run(args: string[]): Promise<number> {
@@ -54,6 +54,7 @@ export async function run(args: string[]): Promise<number> {
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
   if (command === 'recover') return recover(config, values.organization);
   if (isOrganization) return runOrganization(config, more, values);
+  if (command === 'rewrap') return rewrap(config, values['new-master-key'] ?? false);
   return serve(config, warnings);
 }
 
@@ -156,6 +157,24 @@ async function recover(config: PlatformConfig, organization: string | undefined)
   const { organizationId, text } = await recoverKey(config, organization);
   process.stderr.write(`organization ${organizationId}\nAPI key of an administrator (shown only once):\n`);
   process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+async function rewrap(config: PlatformConfig, addsKey: boolean): Promise<number> {
+  const { rewrapVault } = await import('../platform/rewrapping.ts');
+  const { rewrapped, missing, masterKeyId } = await rewrapVault(config, addsKey);
+  process.stderr.write(`data keys wrapped with master key ${masterKeyId}: ${rewrapped}\n`);
+  for (const [id, count] of missing)
+    process.stderr.write(
+      `not wrapped: ${count} data keys need the master key ${id}, which the file does not have\n`,
+    );
+  if (missing.size > 0) return 1;
+  // A process may have read the file a moment before and wrapped one more data key with the master key before.
+  const next =
+    rewrapped === 0
+      ? 'All other master keys can be removed from the file.'
+      : 'Run rewrap again before you remove another master key from the file.';
+  process.stderr.write(`${next}\n`);
   return 0;
 }
 

@@ -77,6 +77,7 @@ const schema = z.strictObject({
       checkpoint_interval_ms: z.int().min(1000).max(86_400_000).default(60_000),
     })
     .prefault({}),
+  vault: z.strictObject({ master_key_file: file.optional() }).prefault({}),
   limits: z
     .strictObject(
       Object.fromEntries(
@@ -103,6 +104,7 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS', 'audit.checkpoints', asText],
   ['SALLYPORT_PLATFORM_AUDIT_KEY_FILE', 'audit.key_file', asText],
   ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS', 'audit.checkpoint_interval_ms', Number],
+  ['SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE', 'vault.master_key_file', asText],
   ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
 ];
@@ -112,7 +114,7 @@ const variables: readonly Variable[] = [
 ];
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
-  const { database, audit } = document;
+  const { database, audit, vault } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   return {
     listen: document.listen,
@@ -133,6 +135,11 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       checkpoints: audit.checkpoints ?? join(dataDirectory, 'audit-checkpoints.jsonl'),
       keyFile: audit.key_file ?? join(dataDirectory, 'audit-signing.key'),
       checkpointIntervalMs: audit.checkpoint_interval_ms,
+    },
+    vault: {
+      /** The operator provides the file; otherwise init creates it. */
+      isProvided: vault.master_key_file !== undefined,
+      masterKeyFile: vault.master_key_file ?? join(dataDirectory, 'vault-master.key'),
     },
     limits: toLimits(document.limits),
     // The schema has checked every entry.

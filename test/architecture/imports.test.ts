@@ -52,6 +52,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/store/embedded': ['base', 'platform/store'],
   'platform/identity': ['base', 'platform/store'],
   'platform/audit': ['base', 'platform/store'],
+  'platform/vault': ['base', 'platform/store'],
   'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
   ...Object.fromEntries(
     RESOURCES.map((module) => [
@@ -59,7 +60,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
       ['base', 'platform/store', 'platform/identity', 'platform/audit', 'platform/api'],
     ]),
   ),
-  platform: ['base', 'platform/store', 'platform/identity', 'platform/audit', 'platform/api', ...RESOURCES],
+  platform: [
+    'base',
+    'platform/store',
+    'platform/identity',
+    'platform/audit',
+    'platform/vault',
+    'platform/api',
+    ...RESOURCES,
+  ],
 };
 
 /** The two versions of HTTP may use all that is below them, and never each other. */
@@ -120,6 +129,9 @@ const REVEALING: readonly string[] = [
   'src/sidecar/sandboxes/config-transfer.ts',
   'src/sidecar/state/sandbox-state.ts',
 ];
+
+/** The only files that may open a value that the vault has sealed. */
+const UNSEALING: readonly string[] = ['src/platform/vault/vault.ts'];
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');
 
@@ -210,6 +222,11 @@ function revelations(files: readonly SourceFile[]): readonly string[] {
   return revealing.map(({ path }) => path).filter((path) => !REVEALING.includes(path));
 }
 
+function unsealings(files: readonly SourceFile[]): readonly string[] {
+  const unsealing = files.filter(({ text }) => /\bunsealValue\b/.test(text.replaceAll(/\/\/.*$/gm, '')));
+  return unsealing.map(({ path }) => path).filter((path) => !UNSEALING.includes(path));
+}
+
 describe('the import rules', () => {
   it('list every module', () => {
     expect(sources.length).toBeGreaterThan(10);
@@ -233,6 +250,8 @@ describe('the import rules', () => {
   });
 
   it('read secret values in the listed files only', () => expect(revelations(sources)).toEqual([]));
+
+  it('open values of the vault in the listed files only', () => expect(unsealings(sources)).toEqual([]));
 });
 
 describe('a violation is found', () => {
@@ -269,6 +288,12 @@ describe('a violation is found', () => {
     ['an eager undici', foreignImports, 'src/callback/client.ts', "import { Agent } from 'undici';"],
     ['a circle', circles, 'src/base/a.ts', "import type { X } from './a.ts';"],
     ['a secret read elsewhere', revelations, 'src/proxy/record.ts', 'log(secret.reveal());'],
+    [
+      'a value of the vault opened elsewhere',
+      unsealings,
+      'src/platform/a.ts',
+      'await vault.unsealValue(db, place, sealed);',
+    ],
     ['a secret read by destructuring', revelations, 'src/proxy/record.ts', 'const { reveal } = secret;'],
   ];
   it.each(rows)('%s', (_, check, path, text) => {

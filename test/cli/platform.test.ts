@@ -1,7 +1,7 @@
 // `sallyport platform` as a real process on a real PostgreSQL: its start and its drain, two processes on one database,
 // and invalid settings.
 import { randomUUID } from 'node:crypto';
-import { chmod, readFile } from 'node:fs/promises';
+import { chmod, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
@@ -79,6 +79,15 @@ describe('a platform with an embedded server', SLOW, () => {
     });
     const { items } = (await log.json()) as { readonly items: readonly { readonly actor: unknown }[] };
     expect([log.status, items.length]).toEqual([200, 2]);
+
+    // The master key of the vault can be replaced while the platform runs.
+    const masterKeys = join(dataDirectory, 'vault-master.key');
+    expect((await stat(masterKeys)).mode & 0o777).toBe(0o600);
+    const args = [program, 'platform', 'rewrap', '--new-master-key'];
+    const rewrapped = await runToEnd(process.execPath, args, { env });
+    expect([rewrapped.code, rewrapped.stdout]).toEqual([0, '']);
+    expect(rewrapped.stderr).toContain('All other master keys can be removed from the file.');
+    expect((await readFile(masterKeys, 'utf8')).trim().split('\n')).toHaveLength(2);
     child.kill('SIGTERM');
     expect(await child.exited).toEqual({ code: 0, signal: null });
     expect(child.stdout + child.stderr).not.toMatch(/sp_sk_[0-9A-Za-z]{10}/);

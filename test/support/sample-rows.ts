@@ -28,6 +28,15 @@ const STATEMENTS: Readonly<Record<number, string>> = {
       values ('${WORKSPACE}', 'box', 'sp_sb_...1', '\\x02')
   `,
   5: `select audit_settle('${ORGANIZATION}', now())`,
+  6: `
+    insert into api_keys (kind, organization_id, role, short_key, hash, description, created_by_key_id)
+      select 'service', organization_id, role, 'sk...2', '\\x03', 'second', id from api_keys where short_key = 'sk...1'
+  `,
+  7: `
+    insert into vault_master_keys (id) values ('0123456789abcdef');
+    insert into vault_keys (workspace_id, organization_id, master_key_id, wrapped)
+      values ('${WORKSPACE}', '${ORGANIZATION}', '0123456789abcdef', '\\x04')
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

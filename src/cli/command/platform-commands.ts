@@ -13,7 +13,7 @@ const dataDir = {
 export const platformCommand = {
   name: 'platform',
   summary: 'run the platform API, or create a key for it',
-  operands: '[serve | init | recover | organization (create | set)]',
+  operands: '[serve | init | recover | rewrap | organization (create | set)]',
   options: {
     config,
     listen: {
@@ -43,10 +43,12 @@ export const platformCommand = {
       value: 'yes|no|default',
       text: 'organization: whether it may read its audit log (can_use_audit_logs)',
     },
+    'new-master-key': { type: 'boolean', text: 'rewrap: first add a new master key to the file' },
   },
   notes: [
     'serve (the default) runs the API. init creates the first organization and its API key. recover creates another key.',
     'organization create adds an organization with a workspace and a key; organization set changes its name, plan and flags.',
+    'rewrap wraps the data keys of the vault with the first master key of the file, while the platform runs.',
     'A key is printed once, to standard output; everything else goes to standard error.',
   ],
   examples: [
@@ -55,7 +57,7 @@ export const platformCommand = {
     'sallyport platform organization set --organization ID --audit-logs yes',
   ],
   exitCodes: [
-    ['0', 'ended by SIGTERM or SIGINT; init, recover and organization: done'],
+    ['0', 'ended by SIGTERM or SIGINT; init, recover, rewrap and organization: done'],
     ['1', 'the database ended by itself, or an error of the machine'],
     ['2', 'the command line or the configuration must be corrected'],
   ],

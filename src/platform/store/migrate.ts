@@ -10,6 +10,7 @@ import { listeners } from './migrations/0003-listeners.ts';
 import { sandboxRecords } from './migrations/0004-sandbox-records.ts';
 import { auditSettling } from './migrations/0005-audit-settling.ts';
 import { keyMakers } from './migrations/0006-key-makers.ts';
+import { vault } from './migrations/0007-vault.ts';
 import { RUNTIME } from './roles.ts';
 
 /** All migrations, in the order in which they run. */
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   sandboxRecords,
   auditSettling,
   keyMakers,
+  vault,
 ];
 
 /** Of the advisory lock: any number that nothing else uses on this database. */

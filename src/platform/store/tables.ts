@@ -93,6 +93,21 @@ export type Tables = {
     version: string | null;
     updated_at: Generated<Date>;
   };
+  /** A master key of the vault, which is in a file outside the database. */
+  readonly vault_master_keys: {
+    readonly id: string;
+    readonly created_at: Fixed<Date>;
+    /** Set once no data key is wrapped with it any more, and none will be. */
+    retired_at: Date | null;
+  };
+  /** The data key of a workspace, wrapped by the master key of that id. */
+  readonly vault_keys: {
+    readonly workspace_id: string;
+    readonly organization_id: string;
+    master_key_id: string;
+    wrapped: Buffer;
+    readonly created_at: Fixed<Date>;
+  };
   /** Authorizes a sidecar to send the records of one sandbox. */
   readonly sandbox_tokens: Entity & {
     readonly workspace_id: string;
