@@ -145,8 +145,17 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     expect(await ask('/ok')).toEqual([200, { ok: true }]);
     expect(await ask('/info')).toEqual([
       200,
-      { name: 'sallyport', version: expect.stringMatching(/^\d+\.\d+\.\d+/) },
+      {
+        version: '0.16.0',
+        sallyport: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        git_sha: null,
+        license_expiration_time: null,
+        batch_ingest_config: {},
+        instance_flags: {},
+        customer_info: null,
+      },
     ]);
+    expect(await ask('/api/v1/info')).toEqual(await ask('/info'));
     expect(await ask('/openapi.json')).toEqual([200, expect.objectContaining({ openapi: '3.1.1' })]);
     expect(await ask('/nothing')).toEqual([404, { detail: expect.any(String), code: 'no_route' }]);
     expect(await ask('/ok', 'DELETE')).toEqual([405, { detail: expect.any(String), code: 'method' }]);

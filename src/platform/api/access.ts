@@ -68,7 +68,7 @@ export const anyone: Access<Record<never, never>> = {
   callerOf: () => 'anyone',
 };
 
-const KEY_SCHEMES = ['ApiKey', 'Bearer'];
+const KEY_SCHEMES = ['API Key', 'Bearer Auth'];
 
 /** In the organization of the key; `X-Organization-Id`, if sent, must name it. */
 export function inOrganization(permission: Permission): Access<OrganizationGrant> {

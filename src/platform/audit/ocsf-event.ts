@@ -1,5 +1,5 @@
 // Converts a stored event to the format that the API returns: OCSF 1.7.0, class API Activity, which contains the native
-// record. Pure.
+// record. Existing clients of the list require members that OCSF does not: those are never left out. Pure.
 import { isIP } from 'node:net';
 import type { AuditEventRow } from '../store/tables.ts';
 import { activityOf } from './activity.ts';
@@ -47,15 +47,17 @@ function statusOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'status_id'
     : { status_id: 2, status: 'Failure' };
 }
 
-/** `http_response` is left out without a code: OCSF requires one. */
+/**
+ * Existing clients require a request and a response of every event, and OCSF a method and a code in them. What is not known is
+ * nominal: what the operator did by a command had no request. The native record says so.
+ */
 function httpOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_request' | 'http_response'> {
-  const { request_method, request_path: path, response_status_code: code } = record?.enrichments ?? {};
-  const method = methods.find((name) => name === request_method);
+  const { request_method, request_path, response_status_code } = record?.enrichments ?? {};
+  const method = methods.find((name) => name === request_method) ?? 'POST';
+  const nominal = record === undefined ? 0 : record.operation_succeeded ? 200 : 500;
   return {
-    ...(typeof path === 'string'
-      ? { http_request: { ...(method === undefined ? {} : { http_method: method }), url: { path } } }
-      : {}),
-    ...(typeof code === 'number' ? { http_response: { code } } : {}),
+    http_request: { http_method: method, url: { path: request_path ?? '/' } },
+    http_response: { code: response_status_code ?? nominal },
   };
 }
 
@@ -65,18 +67,18 @@ function actorOf(record: StoredRecord | undefined): OcsfEvent['actor'] {
   const credential = record?.api_key_id ?? null;
   if (uid !== null) return { user: { uid, credential_uid: credential } };
   if (credential !== null) return { user: { uid, name: SERVICE_KEY, credential_uid: credential } };
-  return { app_name: SYSTEM };
+  return { user: { uid, name: SYSTEM, credential_uid: credential }, app_name: SYSTEM };
 }
 
 function endpointOf(record: StoredRecord | undefined): OcsfEvent['src_endpoint'] {
-  const { client_host, client_port: port = null, x_forwarded_for } = record?.enrichments ?? {};
-  const [ip] = addressesIn(client_host ?? '');
-  if (ip === undefined) return { svc_name: SYSTEM };
-  const forwardedFor = addressesIn(x_forwarded_for ?? '');
+  const { client_host, client_port, x_forwarded_for } = record?.enrichments ?? {};
+  const [ip = null] = addressesIn(client_host ?? '');
+  const isPort = typeof client_port === 'number' && client_port >= 0 && client_port <= 65_535;
   return {
     ip,
-    ...(port !== null && port >= 0 && port <= 65_535 ? { port } : {}),
-    ...(forwardedFor.length > 0 ? { intermediate_ips: forwardedFor } : {}),
+    port: ip !== null && isPort ? client_port : null,
+    intermediate_ips: ip === null ? [] : addressesIn(x_forwarded_for ?? ''),
+    ...(ip === null ? { svc_name: SYSTEM } : {}),
   };
 }
 
@@ -93,8 +95,19 @@ function toNativeRecord(row: AuditEventRow, record: StoredRecord | undefined) {
     request_time: row.time.toISOString(),
     api_key_id: record?.api_key_id ?? null,
     user_id: record?.user_id ?? null,
+    // Existing clients know a user by either name.
+    ls_user_id: record?.user_id ?? null,
     organization_id: row.organization_id,
     workspace_id: row.workspace_id,
-    enrichments: record?.enrichments ?? null,
+    enrichments: record === undefined ? null : withoutUnknown(record.enrichments),
+  };
+}
+
+/** Existing clients read a method and a path as texts where they are present. */
+function withoutUnknown({ request_method, request_path, ...rest }: StoredRecord['enrichments']) {
+  return {
+    ...(request_method === null ? {} : { request_method }),
+    ...(request_path === null ? {} : { request_path }),
+    ...rest,
   };
 }

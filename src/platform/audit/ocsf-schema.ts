@@ -1,5 +1,6 @@
-// The schema of the events that the API returns: what OCSF 1.7.0 requires of the class API Activity, narrowed to the
-// values that we write. Unknown attributes are rejected, as in OCSF. Used by the API document and by tests.
+// The schema of the events that the API returns: what OCSF 1.7.0 and existing clients of the list require of the class API
+// Activity, narrowed to the values that we write. Unknown attributes are rejected, as in OCSF. Used by the API document and
+// by tests.
 import { z } from '../../base/schema.ts';
 import { activities } from './activity.ts';
 import { enrichments } from './stored-record.ts';
@@ -22,24 +23,21 @@ export const maxAddress = 40;
 const text = z.string().nullable();
 const address = z.string().max(maxAddress);
 
-const actor = z
-  .strictObject({
-    user: z
-      .strictObject({ uid: text, name: z.string().optional(), credential_uid: text })
-      .refine(({ uid, name }) => uid !== null || name !== undefined)
-      .optional(),
-    app_name: z.string().optional(),
-  })
-  .refine(({ user, app_name }) => user !== undefined || app_name !== undefined);
+const actor = z.strictObject({
+  user: z
+    .strictObject({ uid: text, name: z.string().optional(), credential_uid: text })
+    .refine(({ uid, name }) => uid !== null || name !== undefined),
+  app_name: z.string().optional(),
+});
 
 const endpoint = z
   .strictObject({
-    ip: address.optional(),
-    port: z.int().min(0).max(65_535).optional(),
-    intermediate_ips: z.array(address).optional(),
+    ip: address.nullable(),
+    port: z.int().min(0).max(65_535).nullable(),
+    intermediate_ips: z.array(address),
     svc_name: z.string().optional(),
   })
-  .refine(({ ip, svc_name }) => ip !== undefined || svc_name !== undefined);
+  .refine(({ ip, svc_name }) => ip !== null || svc_name !== undefined);
 
 /** Everything that the log knows about an event; null for what it does not know. */
 const nativeRecord = z.strictObject({
@@ -49,9 +47,12 @@ const nativeRecord = z.strictObject({
   request_time: z.iso.datetime(),
   api_key_id: text,
   user_id: text,
+  ls_user_id: text,
   organization_id: z.guid(),
   workspace_id: z.guid().nullable(),
-  enrichments: enrichments.nullable(),
+  enrichments: enrichments
+    .extend({ request_method: z.string().optional(), request_path: z.string().optional() })
+    .nullable(),
 });
 
 /** `time` is in milliseconds since 1970. */
@@ -73,10 +74,11 @@ export const ocsfEventSchema = z.strictObject({
     product: z.strictObject({ name: z.literal('Sallyport'), vendor_name: z.literal('Sallyport') }),
   }),
   api: z.strictObject({ operation: z.string() }),
-  http_request: z
-    .strictObject({ http_method: z.enum(methods).optional(), url: z.strictObject({ path: z.string() }) })
-    .optional(),
-  http_response: z.strictObject({ code: z.int() }).optional(),
+  http_request: z.strictObject({
+    http_method: z.enum(methods),
+    url: z.strictObject({ path: z.string() }),
+  }),
+  http_response: z.strictObject({ code: z.int() }),
   actor,
   src_endpoint: endpoint,
   resources: z.array(z.strictObject({ uid: z.string() })),

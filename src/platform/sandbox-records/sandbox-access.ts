@@ -5,7 +5,7 @@ import { authenticateSandbox, type SandboxGrant } from './sandbox-token.ts';
 
 export const withSandboxToken: Access<SandboxGrant> = {
   to: 'sandbox',
-  schemes: ['SandboxKey', 'SandboxBearer'],
+  schemes: ['Sandbox Key', 'Sandbox Bearer'],
   parameters: [],
   async enter({ db, authenticator, ...request }) {
     const credentials = credentialsOf(request);

@@ -70,7 +70,26 @@ function inlined(value: unknown, find: (pointer: string) => unknown): unknown {
   return Object.fromEntries(members.map(([key, member]) => [key, inlined(member, find)]));
 }
 
+/** The alternatives by access. */
+const SECURITY: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  anyone: [],
+  organization: [['API Key'], ['Bearer Auth']],
+  workspace: [['API Key'], ['Bearer Auth'], ['API Key', 'Tenant ID'], ['Bearer Auth', 'Tenant ID']],
+  sandbox: [['Sandbox Key'], ['Sandbox Bearer']],
+};
+
 describe('the document', () => {
+  it('has the version and the security schemes that clients of a control plane know', async () => {
+    const served = await routes.find(({ path }) => path === '/openapi.json')?.handle({} as never, undefined);
+    const { info, components } = JSON.parse(String(served?.body));
+    expect(info.version).toBe('0.1.0');
+    expect(components.securitySchemes).toMatchObject({
+      'API Key': { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
+      'Tenant ID': { type: 'apiKey', in: 'header', name: 'X-Tenant-Id' },
+      'Bearer Auth': { type: 'http', scheme: 'bearer' },
+    });
+  });
+
   it('has every route that there is, and no other', () => {
     const reported = operations.map(([method, path]) => `${method.toUpperCase()} ${path}`);
     expect(reported.toSorted()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
@@ -139,7 +158,8 @@ describe('the document', () => {
     for (const route of routes) {
       const one = document.paths[route.path]?.[route.method.toLowerCase()];
       expect(one?.['x-access']).toBe(route.access.to);
-      expect(one?.security).toHaveLength(route.access.to === 'anyone' ? 0 : 2);
+      const schemes = (one?.security ?? []).map((alternative) => Object.keys(alternative));
+      expect(schemes).toEqual(SECURITY[route.access.to]);
       for (const status of statusesOf(route.responses)) expect(one?.responses).toHaveProperty(String(status));
       if (route.access.to !== 'anyone')
         for (const status of ['401', '403', '422', '429']) expect(one?.responses).toHaveProperty(status);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { toOcsfEvent } from '../../../src/platform/audit/ocsf-event.ts';
+import { listedEvent } from '../contract/listed-event.ts';
 import { type OcsfEvent, ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
 import { operations } from '../../../src/platform/audit/operations.ts';
 import type { StoredRecord } from '../../../src/platform/audit/stored-record.ts';
@@ -67,6 +68,8 @@ const records: Readonly<Record<string, string>> = {
   'whose record has another shape': '{"operation_succeeded":"yes"}',
 };
 
+const isListed = new Ajv2020({ strict: false, allErrors: true }).compile(listedEvent);
+
 const schemaPath = process.env['SALLYPORT_OCSF_SCHEMA'];
 
 function withoutNulls(value: unknown): unknown {
@@ -115,6 +118,14 @@ describe('an event', () => {
     expect(toOcsfEvent(rowOf('login', record ?? ''))).toMatchObject({ status_id: id, status: caption });
   });
 
+  it.each(Object.entries(records))('%s is valid for existing clients of the list', (_, record) => {
+    for (const operation of operations) {
+      isListed(toOcsfEvent(rowOf(operation, record, USER)));
+      expect(isListed.errors).toBeNull();
+    }
+    expect(isListed({})).toBe(false);
+  });
+
   it('names user and key', () => {
     const { actor } = toOcsfEvent(rowOf('login', recordOf({})));
     expect(actor).toEqual({ user: { uid: USER, credential_uid: KEY } });
@@ -127,9 +138,17 @@ describe('an event', () => {
 
   it('names the platform as the actor of what it does by itself', () => {
     const event = toOcsfEvent(rowOf('delete_runs', records['of the system'] ?? ''));
-    expect(event.actor).toEqual({ app_name: 'sallyport' });
-    expect(event.src_endpoint).toEqual({ svc_name: 'sallyport' });
-    expect(event).not.toHaveProperty('http_response');
+    expect(event.actor).toEqual({
+      user: { uid: null, name: 'sallyport', credential_uid: null },
+      app_name: 'sallyport',
+    });
+    expect(event.src_endpoint).toEqual({
+      ip: null,
+      port: null,
+      intermediate_ips: [],
+      svc_name: 'sallyport',
+    });
+    expect(event.unmapped.original_audit_log.enrichments).not.toHaveProperty('request_method');
   });
 
   it('contains the native record', () => {

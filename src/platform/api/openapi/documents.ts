@@ -4,22 +4,27 @@ import { z } from '../../../base/schema.ts';
 import { toPage } from './documents-page.ts';
 import { type OpenApiDocument, toOpenApi } from './openapi.ts';
 import { anyone } from '../access.ts';
+import { type Info, createInfo, infoSchema } from '../contract/info.ts';
 import { type Route, defineRoute } from '../route.ts';
 
 export type DocumentOptions = {
   /** All other routes; the document describes them together with those of this file. */
   readonly routes: readonly Route[];
+  /** Of this program. */
   readonly version: string;
+  /** What modules add to `/info`. */
+  readonly info?: readonly Info[];
   /** False once the process shuts down: a load balancer must choose another. */
   isReady(): boolean;
 };
 
 /** The given routes, and those that describe them. */
-export function withDocuments({ routes, version, isReady }: DocumentOptions): readonly Route[] {
+export function withDocuments({ routes, version, info = [], isReady }: DocumentOptions): readonly Route[] {
+  const shown = createInfo(version, info);
   // Created with the first request for it: most processes never get one.
   let text: string | undefined;
   let page: ReturnType<typeof toPage> | undefined;
-  const document = (): OpenApiDocument => toOpenApi(all, version);
+  const document = (): OpenApiDocument => toOpenApi(all, API_VERSION);
   const all: readonly Route[] = [
     ...routes,
     defineRoute({
@@ -31,11 +36,10 @@ export function withDocuments({ routes, version, isReady }: DocumentOptions): re
       },
     }),
     defineRoute({
-      ...open('/info', 'Server name and version'),
-      responses: { 200: z.strictObject({ name: z.literal('sallyport'), version: z.string() }) },
-      async handle() {
-        return { body: { name: 'sallyport' as const, version } };
-      },
+      ...open('/info', 'Versions, and what clients may send'),
+      aliases: ['/api/v1/info'],
+      responses: { 200: infoSchema },
+      handle: async () => ({ body: shown }),
     }),
     defineRoute({
       ...open('/openapi.json', 'OpenAPI document'),
@@ -56,6 +60,9 @@ export function withDocuments({ routes, version, isReady }: DocumentOptions): re
   ];
   return all;
 }
+
+/** Of the control plane, as existing clients know it. */
+const API_VERSION = '0.1.0';
 
 function open(path: string, summary: string) {
   return {

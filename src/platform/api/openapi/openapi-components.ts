@@ -112,14 +112,16 @@ export const sharedParameters: Readonly<Record<string, Parameter>> = {
   },
 };
 
+// With the names that existing clients know. `Tenant ID` chooses a workspace beside a key, and is no credential.
 export const securitySchemes: Readonly<Record<string, unknown>> = {
-  ApiKey: {
+  'API Key': {
     type: 'apiKey',
     in: 'header',
     name: 'X-Api-Key',
     description: 'A service key or a personal token',
   },
-  Bearer: { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
-  SandboxKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The token of a sandbox' },
-  SandboxBearer: { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
+  'Tenant ID': { type: 'apiKey', in: 'header', name: 'X-Tenant-Id', description: 'The workspace' },
+  'Bearer Auth': { type: 'http', scheme: 'bearer', description: 'The key, as Authorization' },
+  'Sandbox Key': { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The token of a sandbox' },
+  'Sandbox Bearer': { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
 };

@@ -83,11 +83,18 @@ function toOperation(route: Route) {
     parameters: access.parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ...requestBodyOf(route),
     responses: responsesOf(route),
-    security: access.schemes.map((name) => ({ [name]: [] })),
+    security: securityOf(route),
     'x-access': access.to,
     ...(access.permission === undefined ? {} : { 'x-permission': access.permission }),
     ...('operation' in tracking ? { 'x-audit-operation': tracking.operation } : {}),
   };
+}
+
+/** The alternatives: each way to send a key, and in a workspace the same with the header that names it. */
+function securityOf({ access: { schemes, parameters } }: Route) {
+  const alone = schemes.map((name) => ({ [name]: [] }));
+  if (!parameters.includes('TenantId')) return alone;
+  return [...alone, ...alone.map((scheme) => ({ ...scheme, 'Tenant ID': [] }))];
 }
 
 function requestBodyOf({ body, upload }: Route) {
