@@ -1,8 +1,8 @@
 // Bundles src/main.ts into dist/, which the npm package and the image run. With code splitting every dynamic import stays a
 // file of its own, so the bundle loads as little at the start as the checkout does.
 // `node scripts/build.ts [folder]`
-import { glob, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { copyFile, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { builtinImports } from './builtin-imports.ts';
 import { bundleCommand } from './command-bundle.ts';
@@ -53,6 +53,7 @@ const bundles: readonly Metafile[] = [
   ...(await Promise.all(OWN_BUNDLES.map((name) => bundleCommand(name, { ...common, plugins })))),
 ];
 const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
+await copyMigrations(join(outputFolder, 'migrations'));
 await writeFile(join(outputFolder, 'THIRD-PARTY-LICENSES.txt'), await licensesOf(packages));
 
 for (const [file, { bytes }] of bundles.flatMap(({ outputs }) => Object.entries(outputs)))
@@ -70,6 +71,13 @@ async function bundleProgram(): Promise<Metafile> {
 async function bundleParser(): Promise<Metafile> {
   const entryPoints = { 'parser-worker': 'src/sidecar/sandboxes/parser-worker.ts' };
   return (await build({ ...common, splitting: false, entryPoints, plugins, metafile: true })).metafile;
+}
+
+/** The code reads them as files of the folder `migrations` beside it. Their numbers make their names unique. */
+async function copyMigrations(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for await (const file of glob('src/platform/**/migrations/*.sql', { cwd: root }))
+    await copyFile(join(root, file), join(folder, basename(file)));
 }
 
 function bundledPackages(files: readonly string[]): readonly string[] {

@@ -25,7 +25,7 @@ export function layOutPackage(directory: string): string {
 
 /** The files of the checkout that the build reads. The lockfile stands for the packages. */
 export function buildInputs(): readonly string[] {
-  const sources = globSync('src/**/*.ts', { cwd: root });
+  const sources = globSync('src/**/*.{ts,sql}', { cwd: root });
   return [...sources, ...scriptsOf('build.ts'), 'tsconfig.json', 'package-lock.json'];
 }
 

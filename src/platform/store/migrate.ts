@@ -3,26 +3,12 @@ import { createHash } from 'node:crypto';
 import { type Client, connectOnce, type Connection } from './database.ts';
 import { codeOf } from './database-error.ts';
 import { installJobs } from './jobs.ts';
-import type { Migration } from './migration.ts';
-import { identity } from './migrations/0001-identity.ts';
-import { audit } from './migrations/0002-audit.ts';
-import { listeners } from './migrations/0003-listeners.ts';
-import { sandboxRecords } from './migrations/0004-sandbox-records.ts';
-import { auditSettling } from './migrations/0005-audit-settling.ts';
-import { keyMakers } from './migrations/0006-key-makers.ts';
-import { vault } from './migrations/0007-vault.ts';
+import { type Migration, readMigrations } from './migration.ts';
+import { migrationFiles } from './migrations.ts';
 import { RUNTIME } from './roles.ts';
 
 /** All migrations, in the order in which they run. */
-export const migrations: readonly Migration[] = [
-  identity,
-  audit,
-  listeners,
-  sandboxRecords,
-  auditSettling,
-  keyMakers,
-  vault,
-];
+export const migrations: readonly Migration[] = readMigrations(migrationFiles);
 
 /** Of the advisory lock: any number that nothing else uses on this database. */
 const LOCK = 5_271_009_001;

@@ -1,8 +1,6 @@
-// The audit log: a chain of events for each organization. Events are added by `audit_append` and removed by
-// `audit_expire` only. Both run as the owner, with a fixed search path that a caller cannot change.
-import type { Migration } from '../migration.ts';
+-- The audit log: a chain of events for each organization. Events are added by `audit_append` and removed by
+-- `audit_expire` only. Both run as the owner, with a fixed search path that a caller cannot change.
 
-const tables = `
   create table public.audit_events (
     organization_id uuid not null,
     seq bigint not null,
@@ -30,11 +28,9 @@ const tables = `
     seq bigint not null,
     primary key (organization_id, signer)
   );
-`;
 
-// Every part carries its length, so that no two events have the same encoding. PostgreSQL resolved the names in these
-// function bodies when it created the functions, so a later search path does not affect them.
-const hashing = `
+  -- Every part carries its length, so that no two events have the same encoding. PostgreSQL resolved the names in these
+  -- function bodies when it created the functions, so a later search path does not affect them.
   create function public.audit_part(part bytea) returns bytea
     language sql immutable
     return int4send(length(coalesce(part, ''))) || coalesce(part, '');
@@ -51,10 +47,8 @@ const hashing = `
       || public.audit_part(uuid_send(event.workspace_id))
       || public.audit_part(convert_to(event.record, 'UTF8'))
       || public.audit_part(event.previous_hash));
-`;
 
-// The first caller creates the head, so that its lock also orders the very first event of an organization.
-const locking = `
+  -- The first caller creates the head, so that its lock also orders the very first event of an organization.
   create function public.audit_lock(organization uuid) returns public.audit_heads
     language plpgsql set search_path = pg_catalog, pg_temp
   as $$
@@ -71,11 +65,9 @@ const locking = `
       return head;
     end
   $$;
-`;
 
-// The time is read while the head is locked, so the times of events increase with their numbers, and a transaction that
-// locks the head after some moment sees every event from before that moment.
-const appending = `
+  -- The time is read while the head is locked, so the times of events increase with their numbers, and a transaction that
+  -- locks the head after some moment sees every event from before that moment.
   create function public.audit_append(organization uuid, operation text, workspace uuid, record text) returns uuid
     language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
@@ -99,12 +91,10 @@ const appending = `
       return event.id;
     end
   $$;
-`;
 
-// Returns the end of a window that is complete: it waits for running writers, and later events get later times even if
-// the clock is set back. The last event is included, even when it happened in this millisecond. No writer takes an hour
-// from its event to its commit, so older windows need not wait.
-const settling = `
+  -- Returns the end of a window that is complete: it waits for running writers, and later events get later times even if
+  -- the clock is set back. The last event is included, even when it happened in this millisecond. No writer takes an hour
+  -- from its event to its commit, so older windows need not wait.
   create function public.audit_settle(organization uuid, until timestamptz) returns timestamptz
     language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
@@ -125,11 +115,9 @@ const settling = `
       return settled;
     end
   $$;
-`;
 
-// Removes at most `most` events, since writers wait for it. In hours, because the length of 400 days depends on the time
-// zone of the session, which a caller can set.
-const expiring = `
+  -- Removes at most `most` events, since writers wait for it. In hours, because the length of 400 days depends on the time
+  -- zone of the session, which a caller can set.
   create function public.audit_expire(organization uuid, before timestamptz, most integer) returns integer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
@@ -152,10 +140,8 @@ const expiring = `
       return (last.seq - head.floor_seq)::integer;
     end
   $$;
-`;
 
-// Stores the last event that the checkpoints of each key cover. It never goes back, and never beyond the head.
-const checkpointing = `
+  -- Stores the last event that the checkpoints of each key cover. It never goes back, and never beyond the head.
   create function public.audit_checkpointed(organization uuid, signer text, reached bigint) returns void
     language sql security definer set search_path = pg_catalog, pg_temp
   as $$
@@ -164,9 +150,7 @@ const checkpointing = `
         where head.organization_id = organization and reached between 1 and head.seq
       on conflict (organization_id, signer) do update set seq = greatest(checkpoint.seq, reached)
   $$;
-`;
 
-const guarding = `
   create function public.audit_refuse() returns trigger
     language plpgsql set search_path = pg_catalog, pg_temp
   as $$
@@ -194,10 +178,8 @@ const guarding = `
     for each row execute function public.audit_refuse();
   create trigger audit_checkpoints_whole before truncate on public.audit_checkpoints
     for each statement execute function public.audit_refuse();
-`;
 
-// Roles belong to the whole server, so the migration of another database may create this one at the same time.
-const granting = `
+  -- Roles belong to the whole server, so the migration of another database may create this one at the same time.
   do $$ begin
     if not exists (select from pg_roles where rolname = 'sallyport_app') then
       create role sallyport_app;
@@ -216,10 +198,3 @@ const granting = `
     public.audit_append(uuid, text, uuid, text), public.audit_settle(uuid, timestamptz),
     public.audit_expire(uuid, timestamptz, integer), public.audit_checkpointed(uuid, text, bigint)
     to sallyport_app;
-`;
-
-export const audit: Migration = {
-  id: 2,
-  name: 'audit',
-  sql: tables + hashing + locking + appending + settling + expiring + checkpointing + guarding + granting,
-};

@@ -1,10 +1,5 @@
-// Listeners of the control plane: the compute (Kubernetes clusters) that a workspace has registered for its deployments.
-import type { Migration } from '../migration.ts';
+-- Listeners of the control plane: the compute (Kubernetes clusters) that a workspace has registered for its deployments.
 
-export const listeners: Migration = {
-  id: 3,
-  name: 'listeners',
-  sql: `
     create table listeners (
       id uuid primary key default gen_random_uuid(),
       workspace_id uuid not null references workspaces on delete cascade,
@@ -17,5 +12,4 @@ export const listeners: Migration = {
       constraint listeners_compute unique (workspace_id, compute_id)
     );
     grant select, insert, update, delete on listeners to sallyport_app;
-  `,
-};
+  

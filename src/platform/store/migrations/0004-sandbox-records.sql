@@ -1,10 +1,5 @@
-// The records of exchanges that sidecars send, by sandbox, and the tokens that authorize a sidecar to send them.
-import type { Migration } from '../migration.ts';
+-- The records of exchanges that sidecars send, by sandbox, and the tokens that authorize a sidecar to send them.
 
-export const sandboxRecords: Migration = {
-  id: 4,
-  name: 'sandbox records',
-  sql: `
     create table sandbox_tokens (
       id uuid primary key default gen_random_uuid(),
       workspace_id uuid not null references workspaces on delete cascade,
@@ -28,5 +23,4 @@ export const sandboxRecords: Migration = {
     create index on sandbox_records (workspace_id, sandbox, time, source, number);
     create index on sandbox_records (received_at);
     grant select, insert, update, delete on sandbox_tokens, sandbox_records to sallyport_app;
-  `,
-};
+  

@@ -1,11 +1,6 @@
-// Organizations, workspaces, their members and API keys. Foreign keys tie personal tokens and workspace memberships to
-// the membership of the organization: when a user leaves the organization, they are deleted with it.
-import type { Migration } from '../migration.ts';
+-- Organizations, workspaces, their members and API keys. Foreign keys tie personal tokens and workspace memberships to
+-- the membership of the organization: when a user leaves the organization, they are deleted with it.
 
-export const identity: Migration = {
-  id: 1,
-  name: 'identity',
-  sql: `
     create table organizations (
       id uuid primary key default gen_random_uuid(),
       display_name text not null,
@@ -77,5 +72,4 @@ export const identity: Migration = {
     grant select, insert, update, delete
       on organizations, workspaces, users, organization_members, workspace_members, api_keys
       to sallyport_app;
-  `,
-};
+  

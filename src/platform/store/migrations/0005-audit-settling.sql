@@ -1,16 +1,12 @@
-// Reads of the audit log lock no head, so that they neither wait in the line of the writers nor hold them up. The end of a
-// window that was read is stored in a table of its own, which writers only read.
-import type { Migration } from '../migration.ts';
+-- Reads of the audit log lock no head, so that they neither wait in the line of the writers nor hold them up. The end of a
+-- window that was read is stored in a table of its own, which writers only read.
 
-const tables = `
   create table public.audit_settled (
     organization_id uuid primary key,
     time timestamptz(3) not null
   ) with (fillfactor = 50);
-`;
 
-// As before, and later than every window that was read: also when the clock is set back in between.
-const appending = `
+  -- As before, and later than every window that was read: also when the clock is set back in between.
   create or replace function public.audit_append(organization uuid, operation text, workspace uuid, record text)
     returns uuid
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -39,12 +35,10 @@ const appending = `
       return event.id;
     end
   $$;
-`;
 
-// Every event that is appended after this statement is later than the returned time, which is never ahead of the clock. A
-// writer that holds the head may still add an earlier one: audit_writer names it. Before its first event an organization
-// has no head that a writer could be seen to hold, so that the insert here waits for it.
-const settling = `
+  -- Every event that is appended after this statement is later than the returned time, which is never ahead of the clock. A
+  -- writer that holds the head may still add an earlier one: audit_writer names it. Before its first event an organization
+  -- has no head that a writer could be seen to hold, so that the insert here waits for it.
   create or replace function public.audit_settle(organization uuid, until timestamptz) returns timestamptz
     language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $$
@@ -71,12 +65,10 @@ const settling = `
       return reached;
     end
   $$;
-`;
 
-// The transaction that holds the head of an organization now, null when none does. Read from the row itself: a lock on it
-// would wait in the line of the writers. A row has the lower half of the number of a transaction. One that began after
-// this statement is left out, because its event is later than every window that was settled before.
-const watching = `
+  -- The transaction that holds the head of an organization now, null when none does. Read from the row itself: a lock on it
+  -- would wait in the line of the writers. A row has the lower half of the number of a transaction. One that began after
+  -- this statement is left out, because its event is later than every window that was settled before.
   create function public.audit_writer(organization uuid) returns xid8
     language sql volatile set search_path = pg_catalog, pg_temp
   as $$
@@ -90,17 +82,8 @@ const watching = `
     )
     select id from writer where pg_xact_status(id) = 'in progress'
   $$;
-`;
 
-const granting = `
   revoke all on public.audit_settled from public, sallyport_app;
   grant select on public.audit_settled to sallyport_app;
   revoke all on function public.audit_writer(uuid) from public;
   grant execute on function public.audit_writer(uuid) to sallyport_app;
-`;
-
-export const auditSettling: Migration = {
-  id: 5,
-  name: 'audit settling',
-  sql: tables + appending + settling + watching + granting,
-};
