@@ -38,6 +38,7 @@ const REASONS: Readonly<Record<JsonError['kind'], string>> = {
   repeated_name: 'body repeats a member name',
   too_deep: 'body is nested too deeply',
   too_many_names: 'body has too many member names',
+  too_many_values: 'body has too many values',
 };
 
 function readHeaders(reply: unknown): readonly InjectedHeader[] | string {

@@ -38,6 +38,7 @@ const ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   repeated_name: 'this name occurs twice in one object',
   too_deep: 'nested deeper than 32 levels',
   too_many_names: 'more names than any document can have',
+  too_many_values: 'more values than any document can have',
 };
 
 async function readText(name: string, stream: AsyncIterable<Buffer>): Promise<string> {

@@ -17,7 +17,8 @@ export type JsonBody =
       readonly unstorable?: readonly (string | number)[];
     };
 
-type Text = { readonly ok: true; readonly text: string } | Extract<JsonBody, { ok: false }>;
+type Failure = Extract<JsonBody, { ok: false }>;
+type Text = { readonly ok: true; readonly text: string } | Failure;
 
 /** RFC 8259 §8.1: senders must not add a byte order mark; a reader may ignore one (`ignoresBom`) or reject it. */
 export function parseJsonBody(bytes: Uint8Array, ignoresBom: boolean): JsonBody {
@@ -28,34 +29,85 @@ export function parseJsonBody(bytes: Uint8Array, ignoresBom: boolean): JsonBody 
 // Up to here parsing takes a few milliseconds, also of a text that is made of brackets and names.
 const SMALL_BYTES = 65_536;
 
-/** As parseJsonBody, by `rules`; a large body takes several turns of the event loop. */
+/** As parseJsonBody, by `rules`, of a body in pieces; a large one takes several turns of the event loop. */
 export async function readJsonBody(
-  bytes: Uint8Array,
+  pieces: readonly Uint8Array[],
   { ignoresBom, ...rules }: JsonRules & { readonly ignoresBom: boolean },
 ): Promise<JsonBody> {
-  const read = readText(bytes, ignoresBom);
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (length > SMALL_BYTES) return readLarge(pieces, { ignoresBom, ...rules });
+  const [only = new Uint8Array()] = pieces;
+  const read = readText(pieces.length > 1 ? Buffer.concat(pieces) : only, ignoresBom);
   if (!read.ok) return read;
-  if (bytes.length > SMALL_BYTES) {
-    const parsed = await finishInSlices(parseJsonInSteps(read.text, rules));
-    return parsed.ok ? parsed : toLargeError(parsed.error);
-  }
   const parsed = parseText(read.text, rules);
   const unstorable = parsed.ok && rules.isStorable ? pathToUnstorable(parsed.value) : undefined;
   return unstorable === undefined ? parsed : toUnstorable(unstorable);
 }
 
+async function readLarge(
+  pieces: readonly Uint8Array[],
+  { ignoresBom, ...rules }: JsonRules & { readonly ignoresBom: boolean },
+): Promise<JsonBody> {
+  let isEmpty = true;
+  function* text(): Generator<string, void, undefined> {
+    for (const piece of decodeText(pieces, ignoresBom)) {
+      isEmpty &&= piece.trim() === '';
+      yield piece;
+    }
+  }
+  try {
+    const parsed = await finishInSlices(parseJsonInSteps(text(), rules));
+    if (parsed.ok) return parsed;
+    return isEmpty ? EMPTY : toLargeError(parsed.error);
+  } catch (error) {
+    if (error instanceof NotUtf8) return NOT_UTF8;
+    throw error;
+  }
+}
+
+class NotUtf8 extends Error {}
+
+/** In pieces of at most `SMALL_BYTES`. Throws NotUtf8. */
+export function* decodeText(
+  pieces: Iterable<Uint8Array>,
+  ignoresBom: boolean,
+): Generator<string, void, undefined> {
+  const decoder = createDecoder(ignoresBom);
+  const decode = (bytes?: Uint8Array): string => {
+    try {
+      return decoder.decode(bytes, { stream: bytes !== undefined });
+    } catch {
+      throw new NotUtf8();
+    }
+  };
+  for (const piece of pieces)
+    for (let at = 0; at < piece.length; at += SMALL_BYTES) yield decode(piece.subarray(at, at + SMALL_BYTES));
+  // A character that was cut off.
+  yield decode();
+}
+
+/** By the decoder's `ignoreBOM` the mark stays in the text, where it is no JSON. */
+function createDecoder(ignoresBom: boolean): TextDecoder {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: !ignoresBom });
+}
+
 function readText(bytes: Uint8Array, ignoresBom: boolean): Text {
   let text: string;
   try {
-    // By the decoder's `ignoreBOM` the mark stays in the text, where it is no JSON.
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: !ignoresBom }).decode(bytes);
+    text = createDecoder(ignoresBom).decode(bytes);
   } catch {
-    return { ok: false, msg: 'The body is not valid UTF-8', position: undefined };
+    return NOT_UTF8;
   }
-  if (text.trim() === '')
-    return { ok: false, msg: 'The body is empty: send a JSON document', position: undefined };
+  if (text.trim() === '') return EMPTY;
   return { ok: true, text };
 }
+
+const NOT_UTF8: Failure = { ok: false, msg: 'The body is not valid UTF-8', position: undefined };
+const EMPTY: Failure = {
+  ok: false,
+  msg: 'The body is empty: send a JSON document',
+  position: undefined,
+};
 
 function parseText(text: string, rules: JsonRules): JsonBody {
   const parsed = parseJsonDocument(text, rules);
@@ -87,5 +139,7 @@ const MESSAGES: Readonly<Record<Exclude<JsonStepsError['kind'], 'unstorable'>, s
   not_json: 'The body is not valid JSON',
   repeated_name: 'An object in the body repeats a name',
   too_deep: 'The body is nested too deeply',
+  long_number: 'A number in the body has too many digits',
   too_many_names: 'The objects in the body have too many names',
+  too_many_values: 'The objects and lists in the body have too many values',
 };

@@ -1,6 +1,7 @@
 // The body of a request as a stream that asks for no more than is consumed, with limits on its bytes and its time. The server
 // can end it from outside (broken framing). Leaving it early does not end the connection: the response is still to go.
 import type { Readable } from 'node:stream';
+import { collectBody } from './collected-body.ts';
 import type { RequestHead } from './request-head.ts';
 
 export type RequestErrorKind =
@@ -37,7 +38,7 @@ export type BodyTimes = {
   readonly totalMs: number;
 };
 
-/** Iterate it, stream it, or collect it with `read`. All throw RequestError; one of them may be used, once. */
+/** Iterate it, stream it, or take it whole by `collect` or `read`. All throw RequestError; one of them may be used, once. */
 export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #stream: Readable;
   readonly #source: Source;
@@ -66,17 +67,24 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return true;
   }
 
-  /** The whole body. A body that announces too much is rejected before a byte of it is asked for. */
-  async read(maxBytes: number): Promise<Buffer> {
+  /** The whole body, in few pieces. One that announces too much is rejected before a byte of it is asked for. */
+  async collect(maxBytes: number): Promise<readonly Uint8Array[]> {
     if (this.#source.head.contentLength > maxBytes) throw new RequestError('too_large');
-    const pieces: Uint8Array[] = [];
+    return collectBody(this.#limited(maxBytes));
+  }
+
+  /** As `collect`, in one piece. */
+  async read(maxBytes: number): Promise<Buffer> {
+    return Buffer.concat(await this.collect(maxBytes));
+  }
+
+  async *#limited(maxBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
     let length = 0;
     for await (const piece of this) {
       length += piece.length;
       if (length > maxBytes) throw new RequestError('too_large');
-      pieces.push(piece);
+      yield piece;
     }
-    return Buffer.concat(pieces);
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {

@@ -3,7 +3,7 @@
 
 /** `position` is an index into the text; undefined where JSON.parse does not report it. */
 export type JsonError = {
-  readonly kind: 'not_json' | 'repeated_name' | 'too_deep' | 'too_many_names';
+  readonly kind: 'not_json' | 'repeated_name' | 'too_deep' | 'too_many_names' | 'too_many_values';
   readonly position: number | undefined;
 };
 export type JsonReading =
@@ -15,6 +15,8 @@ export type JsonRules = {
   readonly maxDepth: number;
   /** Of the members of all objects together: what reads a document later looks at each of them in one turn of the event loop. */
   readonly maxNames: number;
+  /** Of the commas in all objects and lists together: a list of ten million numbers is slow to build and to collect. */
+  readonly maxValues: number;
   /** Of members with one name the last one counts, as with JSON.parse. */
   readonly mayRepeatNames: boolean;
   /** Text with U+0000 or half of a surrogate pair is rejected: PostgreSQL cannot store it unchanged. */
@@ -25,6 +27,7 @@ export const STRICT: JsonRules = {
   maxDepth: 32,
   // More than any document of ours can hold.
   maxNames: 30_000,
+  maxValues: 1_000_000,
   mayRepeatNames: false,
   isStorable: true,
 };
@@ -56,6 +59,7 @@ export function positionOfSyntaxError(error: unknown): number | undefined {
 
 const QUOTE = 0x22;
 const COLON = 0x3a;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 /** The bit in which `{` and `[`, and `}` and `]`, differ. */
 const BRACE_BIT = 0x20;
@@ -66,8 +70,8 @@ const CLOSING = 0x7d;
  * What the text has too much of, before it is parsed: JSON.parse takes half a second for a megabyte of brackets or of
  * names, and nothing else happens meanwhile. The text may be anything. Outside of strings each name has one colon.
  */
-function findExcess(text: string, { maxDepth, maxNames }: JsonRules): JsonError | undefined {
-  let [depth, names] = [0, 0];
+function findExcess(text: string, { maxDepth, maxNames, maxValues }: JsonRules): JsonError | undefined {
+  let [depth, names, values] = [0, 0, 0];
   let deep: number | undefined;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -75,6 +79,9 @@ function findExcess(text: string, { maxDepth, maxNames }: JsonRules): JsonError 
     else if (code === COLON) {
       names += 1;
       if (names > maxNames) return { kind: 'too_many_names', position: at };
+    } else if (code === COMMA) {
+      values += 1;
+      if (values > maxValues) return { kind: 'too_many_values', position: at };
     } else if ((code | BRACE_BIT) === OPENING) {
       depth += 1;
       if (depth > maxDepth) deep ??= at;

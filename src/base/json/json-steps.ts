@@ -1,10 +1,18 @@
 // Parses a large JSON text in steps, so that it need not hold up the event loop: as strictly as its reader asks for, to the
 // value that JSON.parse gives. Never quotes the document.
-import type { JsonRules } from './json-document.ts';
 import type { Steps } from '../steps.ts';
+import type { JsonRules } from './json-document.ts';
+import { LOOKAHEAD, TextWindow } from './text-window.ts';
 
 export type JsonStepsError = {
-  readonly kind: 'not_json' | 'repeated_name' | 'too_deep' | 'too_many_names' | 'unstorable';
+  readonly kind:
+    | 'not_json'
+    | 'repeated_name'
+    | 'too_deep'
+    | 'too_many_names'
+    | 'too_many_values'
+    | 'long_number'
+    | 'unstorable';
   /** An index into the text. */
   readonly position: number;
   /** Names and indexes that lead to the value. */
@@ -19,8 +27,9 @@ export type JsonStepsReading =
 const TOKENS = 256;
 const CHARS = 16_384;
 
-export function* parseJsonInSteps(text: string, rules: JsonRules): Steps<JsonStepsReading> {
-  const reader = new Reader(text, rules);
+/** The text in pieces of any length; one longer than a step makes that step longer. Throws what the pieces throw. */
+export function* parseJsonInSteps(pieces: Iterable<string>, rules: JsonRules): Steps<JsonStepsReading> {
+  const reader = new Reader(new TextWindow(pieces), rules);
   while (!reader.isOver) {
     const end = reader.position + CHARS;
     for (let tokens = 0; tokens < TOKENS && reader.position < end && !reader.isOver; tokens += 1)
@@ -34,36 +43,39 @@ export function* parseJsonInSteps(text: string, rules: JsonRules): Steps<JsonSte
 type Container = { readonly value: unknown[] | Record<string, unknown>; name: string | undefined };
 
 /** What may come next. `first…`: or the end of the container, which has just begun. */
-type Expected = 'value' | 'first_value' | 'name' | 'first_name' | 'rest';
+type Expected = 'value' | 'first_value' | 'name' | 'first_name' | 'colon' | 'rest';
 
 class Reader {
   value: unknown;
   error: JsonStepsError | undefined;
   isOver = false;
-  readonly #text: string;
+  readonly #text: TextWindow;
   readonly #rules: JsonRules;
   readonly #open: Container[] = [];
-  #at = 0;
   #names = 0;
+  #values = 0;
   #expected: Expected = 'value';
   /** The pieces of a string that is longer than one step. */
   #string: { readonly start: number; readonly pieces: string[] } | undefined;
 
-  constructor(text: string, rules: JsonRules) {
+  constructor(text: TextWindow, rules: JsonRules) {
     this.#text = text;
     this.#rules = rules;
   }
 
   get position(): number {
-    return this.#at;
+    return this.#text.position;
   }
 
-  /** Takes one token, or a piece of a long string. */
+  /** Takes one token, or a piece of a long string or of much space. */
   take(): void {
+    this.#text.fill();
     if (this.#string !== undefined) return this.#takePiece(this.#string);
-    this.#skipSpace();
-    const character = this.#text[this.#at];
-    if (character === '"' && this.#expected !== 'rest') this.#takeString();
+    // Most tokens follow another at once; a regular expression costs more than the token.
+    if (this.#text.isSpace()) return void this.#text.match(SPACE);
+    const { character } = this.#text;
+    if (this.#expected === 'colon') this.#takeColon(character);
+    else if (character === '"' && this.#expected !== 'rest') this.#takeString();
     else if (this.#expected === 'rest') this.#takeRest(character);
     else if (this.#expected === 'name') this.#fail('not_json');
     else if (this.#expected === 'first_name' || (this.#expected === 'first_value' && character === ']'))
@@ -79,14 +91,16 @@ class Reader {
       if (character === undefined) this.isOver = true;
       else this.#fail('not_json');
     } else if (character === ',') {
-      this.#at += 1;
+      this.#values += 1;
+      if (this.#values > this.#rules.maxValues) return this.#fail('too_many_values');
+      this.#text.skip();
       this.#expected = Array.isArray(container.value) ? 'value' : 'name';
     } else this.#close(character);
   }
 
   #openContainer(bracket: '{' | '['): void {
     if (this.#open.length >= this.#rules.maxDepth) return this.#fail('too_deep');
-    this.#at += 1;
+    this.#text.skip();
     const value = bracket === '[' ? [] : {};
     this.#add(value);
     this.#open.push({ value, name: undefined });
@@ -97,31 +111,34 @@ class Reader {
     const container = this.#open.at(-1);
     if (container === undefined || bracket !== (Array.isArray(container.value) ? ']' : '}'))
       return this.#fail('not_json');
-    this.#at += 1;
+    this.#text.skip();
     this.#open.pop();
     this.#expected = 'rest';
   }
 
   #takeWord(character: string | undefined): void {
-    const word = this.#match(character === '-' || isDigit(character) ? NUMBER : WORD);
+    const start = this.position;
+    const word = this.#text.match(character === '-' || isDigit(character) ? NUMBER : WORD);
     if (word === '') return this.#fail('not_json');
+    // It may go on where it can no longer be seen.
+    if (word.length >= LOOKAHEAD) return this.#fail('long_number', start);
     this.#add(word === 'true' ? true : word === 'false' ? false : word === 'null' ? null : Number(word));
     this.#expected = 'rest';
   }
 
   #takeString(): void {
-    const start = this.#at;
-    const short = this.#match(SHORT_STRING);
+    const start = this.position;
+    const short = this.#text.match(SHORT_STRING);
     if (short !== '') return this.#addString(short.slice(1, -1), start);
-    this.#at += 1;
+    this.#text.skip();
     this.#string = { start, pieces: [] };
   }
 
   #takePiece({ start, pieces }: { readonly start: number; readonly pieces: string[] }): void {
-    const piece = this.#match(PIECE);
+    const piece = this.#text.match(PIECE);
     if (piece !== '') return void pieces.push(piece.includes('\\') ? JSON.parse(`"${piece}"`) : piece);
-    if (this.#text[this.#at] !== '"') return this.#fail('not_json');
-    this.#at += 1;
+    if (this.#text.character !== '"') return this.#fail('not_json');
+    this.#text.skip();
     this.#string = undefined;
     this.#addString(pieces.join(''), start);
   }
@@ -141,9 +158,12 @@ class Reader {
     this.#names += 1;
     if (this.#names > this.#rules.maxNames) return this.#fail('too_many_names', start);
     container.name = text;
-    this.#skipSpace();
-    if (this.#text[this.#at] !== ':') return this.#fail('not_json');
-    this.#at += 1;
+    this.#expected = 'colon';
+  }
+
+  #takeColon(character: string | undefined): void {
+    if (character !== ':') return this.#fail('not_json');
+    this.#text.skip();
     this.#expected = 'value';
   }
 
@@ -154,34 +174,27 @@ class Reader {
     else setMember(container.value, container.name ?? '', value);
   }
 
-  #skipSpace(): void {
-    // Most tokens follow another at once; a regular expression costs more than the token.
-    if (this.#text.charCodeAt(this.#at) <= 32) this.#match(SPACE);
-  }
-
-  /** The text that the pattern has here, which is taken. */
-  #match(pattern: RegExp): string {
-    pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text)?.[0] ?? '';
-    this.#at += found.length;
-    return found;
-  }
-
-  #fail(kind: JsonStepsError['kind'], position: number = this.#at, last: readonly (string | number)[] = []) {
+  #fail(
+    kind: JsonStepsError['kind'],
+    position: number = this.position,
+    last: readonly (string | number)[] = [],
+  ) {
     const path = [...this.#open.slice(0, -1).map(lastKey), ...last];
     this.error = { kind, position, path };
     this.isOver = true;
   }
 }
 
-const SPACE = /[ \t\n\r]*/y;
+const SPACE = new RegExp(`[ \\t\\n\\r]{1,${CHARS}}`, 'y');
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
+// Of at most six characters each: a piece is visible as a whole.
+const ESCAPES = 10_000;
 // With limits: a step must be short, and a regular expression runs out of stack over millions of escapes.
 // oxlint-disable-next-line no-control-regex
 const SHORT_STRING = new RegExp(`"[^"\\\\\\u0000-\\u001f]{0,${CHARS}}"`, 'y');
 const PIECE = new RegExp(
-  `(?:[^"\\\\\\u0000-\\u001f]|\\\\["\\\\/bfnrt]|\\\\u[0-9a-fA-F]{4}){1,${CHARS}}`,
+  `(?:[^"\\\\\\u0000-\\u001f]|\\\\["\\\\/bfnrt]|\\\\u[0-9a-fA-F]{4}){1,${ESCAPES}}`,
   'y',
 );
 

@@ -1,5 +1,6 @@
 // The TLS settings of DATABASE_URL, with the meanings that libpq gives them.
 import { readFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
 import type { Connection } from './database.ts';
 
 /** By libpq's names: sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, channel_binding. */
@@ -41,7 +42,11 @@ export function readTls(
 
 /** `require` encrypts without authenticating the server, unless a root certificate is named. */
 function sslOf(host: string, mode: string | undefined, files: Files): Connection['ssl'] | string {
-  const isLocal = host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
+  const isLocal =
+    host.startsWith('/') ||
+    host === 'localhost' ||
+    host === '::1' ||
+    (isIPv4(host) && host.startsWith('127.'));
   const anyName = { ...files, checkServerIdentity: () => undefined };
   switch (mode) {
     case undefined:

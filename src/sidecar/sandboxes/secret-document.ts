@@ -74,4 +74,5 @@ const JSON_ERRORS: Readonly<Record<JsonError['kind'], string>> = {
   repeated_name: 'a name occurs twice',
   too_deep: 'each value must be a string',
   too_many_names: 'it has too many names',
+  too_many_values: 'it has too many values',
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonBody, readJsonBody, UNSTORABLE } from '../../../src/base/http/json-body.ts';
+import { decodeText, parseJsonBody, readJsonBody, UNSTORABLE } from '../../../src/base/http/json-body.ts';
 import { STRICT } from '../../../src/base/json/json-document.ts';
 
 it.each([
@@ -54,12 +54,15 @@ describe('a body of any size', () => {
       [deep, { ok: false, msg: expect.stringContaining('nested too deeply'), position: 32 }],
       ['{"a":["\\u0000"]}', { ok: false, msg: UNSTORABLE, position: undefined, unstorable: ['a', 0] }],
     ] as const) {
-      expect(await readJsonBody(spaced(text, size), rules)).toEqual(strict);
-      expect(await readJsonBody(spaced(text, size), lenient)).toEqual({ ok: true, value: JSON.parse(text) });
+      expect(await readJsonBody([spaced(text, size)], rules)).toEqual(strict);
+      expect(await readJsonBody([spaced(text, size)], lenient)).toEqual({
+        ok: true,
+        value: JSON.parse(text),
+      });
     }
-    expect(await readJsonBody(spaced('{"a":1,}', size), rules)).toMatchObject({ ok: false, position: 7 });
-    expect(await readJsonBody(spaced('', size), rules)).toMatchObject({ ok: false, position: undefined });
-    expect(await readJsonBody(spaced('\ufeff{}', size), rules)).toEqual({ ok: true, value: {} });
+    expect(await readJsonBody([spaced('{"a":1,}', size)], rules)).toMatchObject({ ok: false, position: 7 });
+    expect(await readJsonBody([spaced('', size)], rules)).toMatchObject({ ok: false, position: undefined });
+    expect(await readJsonBody([spaced('\ufeff{}', size)], rules)).toEqual({ ok: true, value: {} });
   });
 
   it('lets other work run while it is parsed', async () => {
@@ -71,9 +74,45 @@ describe('a body of any size', () => {
       if (!isParsed) setImmediate(count);
     };
     setImmediate(count);
-    const parsed = await readJsonBody(Buffer.from(text), rules);
+    const parsed = await readJsonBody([Buffer.from(text)], rules);
     isParsed = true;
     expect(parsed).toMatchObject({ ok: true });
     expect(turns).toBeGreaterThan(3);
+  });
+  it('has the same meaning in whatever pieces it arrives', async () => {
+    const text = `{"ä€😀":"${'a😀'.repeat(20_000)}${String.raw`\ud83d\ude00`.repeat(9_000)}","b":[1e5,null,true]}`;
+    const bytes = Buffer.from(`\ufeff${text}`);
+    for (const size of [1, 3, 1_000, 65_535, 65_537, bytes.length]) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+        bytes.subarray(at * size, (at + 1) * size),
+      );
+      expect(await readJsonBody(pieces, rules)).toEqual({ ok: true, value: JSON.parse(text) });
+      const cut = [...pieces.slice(0, -1), Buffer.from([0xe2, 0x82])];
+      expect(await readJsonBody([Buffer.from('1'), ...cut], rules)).toMatchObject({ ok: false });
+    }
+  });
+
+  it.each(sizes)('is rejected where it is no UTF-8, also at its end (%i bytes)', async (size) => {
+    for (const bytes of [[0xff], [0xe2, 0x82], [0xed, 0xa0, 0x80]])
+      expect(await readJsonBody([spaced('1', size), Buffer.from(bytes)], rules)).toEqual({
+        ...{ ok: false, position: undefined },
+        msg: 'The body is not valid UTF-8',
+      });
+  });
+
+  it.each(sizes)('of several members has a number of a limited length (%i bytes)', async (size) => {
+    const digits = (count: number): Buffer => spaced(`{"a":${'1'.repeat(count)}}`, size);
+    expect(await readJsonBody([digits(60_000)], rules)).toEqual({ ok: true, value: { a: Infinity } });
+    expect(await readJsonBody([digits(70_000)], rules)).toMatchObject({
+      ...{ ok: false, position: 5 },
+      msg: expect.stringContaining('too many digits'),
+    });
+  });
+
+  it('is decoded in steps', async () => {
+    const bytes = [Buffer.from('ä'.repeat(500_000)), Buffer.alloc(10, 97), Buffer.alloc(2_000_000, 97)];
+    const lengths = Array.from(decodeText(bytes, true), ({ length }) => length);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(65_536);
+    expect(lengths.reduce((sum, length) => sum + length)).toBe(2_500_010);
   });
 });

@@ -33,6 +33,8 @@ describe('a document', () => {
     ['of a million levels, not closed', '['.repeat(1e6), 'not_json undefined'],
     ['with brackets in strings', `["${'['.repeat(99)}","\\"${'{'.repeat(99)}"]`, 'ok'],
     ['of 30,000 names', objects(300), 'ok'],
+    ['of a million commas', `[${'0,'.repeat(1_000_000)}0]`, 'ok'],
+    ['of a million and one commas', `[${'0,'.repeat(1_000_001)}0]`, 'too_many_values 2000002'],
     ['of 30,001 names', `[${objects(300)},{"a":1}]`, 'too_many_names 316607'],
     ['with colons in strings', `{"${':'.repeat(40_000)}":":"}`, 'ok'],
     ['with a name twice behind white space', `{"a" \t\r\n:1,"a"${' '.repeat(1e6)}:2}`, 'repeated_name 11'],

@@ -10,10 +10,11 @@ const LENIENT: JsonRules = {
   mayRepeatNames: true,
   isStorable: false,
   maxNames: Infinity,
+  maxValues: Infinity,
 };
 
 const read = (text: string, rules: JsonRules = STRICT): JsonStepsReading =>
-  finish(parseJsonInSteps(text, rules));
+  finish(parseJsonInSteps([text], rules));
 
 const kindOf = (text: string, rules?: JsonRules): string => {
   const reading = read(text, rules);
@@ -63,6 +64,12 @@ describe('a text', () => {
     expect(kindOf('[{"a":1},{"a":{"b":1}},{"c":1}]', rules)).toBe('too_many_names 24');
   });
 
+  it('with more values than the rules allow is rejected at the comma before the first of them', () => {
+    const rules = { ...STRICT, maxValues: 3 };
+    expect(kindOf('{"a":[1,2,","],"b":[3]}', rules)).toBe('ok');
+    expect(kindOf('{"a":[1,2,","],"b":[3,4]}', rules)).toBe('too_many_values 21');
+  });
+
   it('that may repeat names has the last of each, as with JSON.parse', () => {
     const text = '{"a":1,"b":{"__proto__":1,"__proto__":[2]},"a":3}';
     expect(read(text, LENIENT)).toEqual({ ok: true, value: JSON.parse(text) });
@@ -81,6 +88,21 @@ describe('a text', () => {
           if (parsed.ok) expect(JSON.stringify(parsed.value)).toBe(JSON.stringify(JSON.parse(text)));
         },
       ),
+    );
+  });
+
+  it('has the same value in whatever pieces it arrives', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.array(fc.nat({ max: 5 })), (value, sizes) => {
+        const text = JSON.stringify(value, null, 1);
+        const pieces = sizes.map((size, at) => {
+          const start = sizes.slice(0, at).reduce((sum, one) => sum + one, 0);
+          return text.slice(start, start + size);
+        });
+        const rest = text.slice(sizes.reduce((sum, one) => sum + one, 0));
+        const reading = finish(parseJsonInSteps([...pieces, rest], LENIENT));
+        expect(reading).toEqual({ ok: true, value: JSON.parse(text) });
+      }),
     );
   });
 
@@ -113,10 +135,37 @@ describe('a step', () => {
     ['one string of escapes', `"${String.raw`\u0061`.repeat(200_000)}"`],
   ])('takes a small share of a text of %s', (_name, text) => {
     let steps = 0;
-    const running = parseJsonInSteps(text, STRICT);
+    const running = parseJsonInSteps([text], STRICT);
     let step = running.next();
     for (; step.done !== true; step = running.next()) steps += 1;
     expect(step.value).toMatchObject({ ok: true });
     expect(text.length / steps).toBeLessThan(100_000);
+  });
+  it.each<[name: string, text: string]>([
+    ['members', JSON.stringify(Array.from({ length: 100_000 }, (_, at) => ({ at })))],
+    ['one string', JSON.stringify('a'.repeat(3_000_000))],
+    ['one string of escapes', `"${String.raw`\n`.repeat(1_000_000)}"`],
+    ['space', `[${' '.repeat(3_000_000)}]`],
+    ['space before it', `${' '.repeat(3_000_000)}1`],
+    ['space before a colon', `{"a"${' '.repeat(3_000_000)}:1}`],
+  ])('takes no more of %s than is near its position', (_name, text) => {
+    let taken = 0;
+    function* pieces(): Generator<string> {
+      for (let at = 0; at < text.length; at += 10_000) {
+        taken += 1;
+        yield text.slice(at, at + 10_000);
+      }
+    }
+    const running = parseJsonInSteps(pieces(), { ...LENIENT });
+    const takenInStep: number[] = [];
+    for (let before = 0; ; before = taken) {
+      const step = running.next();
+      takenInStep.push(taken - before);
+      if (step.done !== true) continue;
+      expect(step.value).toMatchObject({ ok: true });
+      break;
+    }
+    // The first step looks 65 536 characters ahead; a later one as far as it has gone.
+    expect(Math.max(...takenInStep)).toBeLessThanOrEqual(14);
   });
 });

@@ -40,6 +40,10 @@ describe('DATABASE_URL', () => {
   it('does not require TLS on this machine', () => {
     expect(connected('postgresql://u:p@127.0.0.1/d')).toMatchObject({ ssl: false });
     expect(connected('postgresql://u:p@[::1]/d')).toMatchObject({ ssl: false, host: '::1' });
+    // A name that begins like an address of this machine.
+    expect(connected('postgresql://u:p@127.0.0.1.example/d')).toMatchObject([
+      { msg: expect.stringContaining('must set sslmode') },
+    ]);
   });
 
   it.each([

@@ -1,6 +1,7 @@
 // The JSON body of a request, read whole within the limits of its route and by its rules: strict ones, unless a public
 // contract has clients that send more.
 import { RequestError } from '../../../base/http/request-body.ts';
+import { collectBody } from '../../../base/http/collected-body.ts';
 import { type ContentCoding, readContentCoding } from '../../../base/http/content-coding.ts';
 import type { Exchange } from '../../../base/http/http-server.ts';
 import { readJsonBody, UNSTORABLE } from '../../../base/http/json-body.ts';
@@ -24,10 +25,10 @@ export async function readJsonPart(
   { maxBytes, codings = [], ...rules }: BodyRules & { readonly maxBytes: number },
 ): Promise<JsonPart> {
   const { head } = request;
-  const bytes = await readBytes(request, { maxBytes, codings });
-  if (bytes.length === 0) return { value: undefined };
+  const pieces = await readPieces(request, { maxBytes, codings });
+  if (pieces.every(({ length }) => length === 0)) return { value: undefined };
   if (!isJson(head.field('content-type') ?? 'application/json')) throw new RequestError('content_type');
-  const parsed = await readJsonBody(bytes, { ...STRICT, ...rules, ignoresBom: true });
+  const parsed = await readJsonBody(pieces, { ...STRICT, ...rules, ignoresBom: true });
   if (parsed.ok) return { value: parsed.value };
   const { msg, position, unstorable } = parsed;
   if (unstorable !== undefined) return { issue: toUnstorable(['body'], unstorable) };
@@ -43,14 +44,14 @@ export function toUnstorable(place: Loc, path: Loc): Issue {
 
 type Whole = { readonly maxBytes: number; readonly codings: readonly ContentCoding[] };
 
-async function readBytes(
+async function readPieces(
   request: Pick<Exchange, 'head' | 'body'>,
   { maxBytes, codings }: Whole,
-): Promise<Uint8Array> {
+): Promise<readonly Uint8Array[]> {
   const { head, body } = request;
-  if (!head.hasBody || readContentCoding(head, codings) === undefined) return await body.read(maxBytes);
+  if (!head.hasBody || readContentCoding(head, codings) === undefined) return await body.collect(maxBytes);
   const limits = { codings, maxBytes, maxSentBytes: maxBytes, ...CODED };
-  return Buffer.concat(await Array.fromAsync(readContent(request, limits)));
+  return collectBody(readContent(request, limits));
 }
 
 const CODED = { maxRatio: 100, idleMs: 10_000, totalMs: 30_000 };
