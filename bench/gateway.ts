@@ -1,4 +1,4 @@
-// CPU of a keep-alive request through the gateway, compared with bare http-proxy-3: `node bench/gateway.ts`. Each proxy is a process
+// CPU of a keep-alive request through the gateway, compared with bare http-proxy-3: `npm run bench -- gateway`. Each proxy is a process
 // of its own, and so is the target; blocks of requests alternate between the two, and each proxy reports its own CPU.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 // What writes to one sandbox cost the client of another: ten documents a second of each legal size, and of all sizes in turn,
-// while a bystander asks at a constant rate. `node bench/writes.ts [--package DIR] [--seconds N] [--sizes A,B]` prints for each size
+// while a bystander asks at a constant rate. `npm run bench -- writes [--package DIR] [--seconds N] [--sizes A,B]` prints for each size
 // the bystander's latency without and with writes, which writes were admitted, and how often a third sandbox was written.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -20,6 +20,7 @@ const steps: Readonly<Record<string, () => void>> = {
   'http-proxy-3': installPackages,
   'http-mitm-proxy': installPackages,
   mockttp: installPackages,
+  fastify: installPackages,
   mitmproxy: installMitmproxy,
 };
 

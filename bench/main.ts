@@ -1,0 +1,12 @@
+// `npm run bench`: the benchmark of the proxy, or with a name as its first argument another one.
+const others: Readonly<Record<string, string>> = {
+  platform: './platform.ts',
+  gateway: './gateway.ts',
+  writes: './writes.ts',
+};
+
+const [, , name = ''] = process.argv;
+const isOther = Object.hasOwn(others, name);
+// Each reads its own options, in which its name is none.
+if (isOther) process.argv.splice(2, 1);
+await import(isOther ? String(others[name]) : './injection.ts');
