@@ -21,7 +21,7 @@ export async function startBackgroundTasks(
   { audit }: Pick<PlatformConfig, 'audit'>,
   { storage, log }: { readonly storage: Storage; readonly log: Log },
 ): Promise<BackgroundTasks> {
-  const { store } = storage;
+  const store = storage.pools.long;
   await mkdir(dirname(audit.keyFile), { recursive: true, mode: 0o700 });
   const key = await openSigningKey(audit.keyFile);
   const jobs = await storage.openJobs();

@@ -15,6 +15,7 @@ import {
 } from '../base/variable-overlay.ts';
 import { noProxies, parseTrustedProxies } from './api/client-address.ts';
 import { type ServerLimits, defaultLimits } from './api/limits.ts';
+import { MIN_CONNECTIONS } from './store/pool-sizes.ts';
 
 export type PlatformConfig = Readonly<ReturnType<typeof toConfig>>;
 
@@ -66,7 +67,8 @@ const schema = z.strictObject({
     .strictObject({
       url: postgresUrl.optional(),
       owner_url: postgresUrl.optional(),
-      max_connections: z.int().min(2).max(1000).default(20),
+      max_connections: z.int().min(MIN_CONNECTIONS).max(1000).default(20),
+      named_statements: z.boolean().default(true),
     })
     .prefault({}),
   default_org_features: z.strictObject({ can_use_audit_logs: z.boolean().default(false) }).prefault({}),
@@ -100,6 +102,7 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['DATABASE_URL', 'database.url', asText],
   ['SALLYPORT_PLATFORM_DATABASE_OWNER_URL', 'database.owner_url', asText],
   ['SALLYPORT_PLATFORM_DATABASE_MAX_CONNECTIONS', 'database.max_connections', Number],
+  ['SALLYPORT_PLATFORM_DATABASE_NAMED_STATEMENTS', 'database.named_statements', asLowerCaseBoolean],
   ['DEFAULT_ORG_FEATURE_CAN_USE_AUDIT_LOGS', 'default_org_features.can_use_audit_logs', asLowerCaseBoolean],
   ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS', 'audit.checkpoints', asText],
   ['SALLYPORT_PLATFORM_AUDIT_KEY_FILE', 'audit.key_file', asText],
@@ -126,7 +129,10 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       url: database.url,
       /** For migrations, when another role owns the tables. */
       ownerUrl: database.owner_url,
+      /** Of one process: all pools together. */
       maxConnections: database.max_connections,
+      /** False behind a pooler that gives each transaction another connection. */
+      hasNamedStatements: database.named_statements,
     },
     /** For organizations that do not set a feature themselves. */
     defaultFeatures: document.default_org_features,

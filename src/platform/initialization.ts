@@ -28,7 +28,7 @@ export async function initialize(
   try {
     // Now: the embedded server has created the data directory, which its own user must be able to enter.
     if (!isProvided) await createMasterKeyFile(masterKeyFile);
-    return await storage.store.write(async (trx) => {
+    return await storage.pools.writes.write(async (trx) => {
       const created = await createFirstOrganization(trx, { name, key });
       await recordCreation(trx, created);
       return created;
@@ -36,7 +36,7 @@ export async function initialize(
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     const isConflict = error.kind === 'conflict';
-    if (isConflict && (await isStored(storage.store, key))) return 'there';
+    if (isConflict && (await isStored(storage.pools.reads, key))) return 'there';
     const hint = isConflict
       ? ': create more keys with the API, more organizations with `sallyport platform organization create`'
       : '';

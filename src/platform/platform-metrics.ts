@@ -4,31 +4,31 @@ import type { ListenAddress } from '../base/listen-address.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import { type MetricsServer, openMetricsServer } from './api/metrics-server.ts';
 import { type Metrics, type Readings, createMetrics } from './api/metrics.ts';
-import type { Store } from './store/database.ts';
+import type { Pools } from './store/pools.ts';
 import { sql } from './store/sql.ts';
 
 export async function openMetrics(
   listen: ListenAddress,
-  source: Pick<Readings, 'running' | 'streams'> & { readonly store: Store; readonly log: Log },
+  source: Pick<Readings, 'running' | 'streams'> & { readonly pools: Pools; readonly log: Log },
 ): Promise<{ readonly metrics: Metrics; readonly server: MetricsServer }> {
   const metrics = createMetrics(createReadings(source));
   return { metrics, server: await openMetricsServer(metrics, listen, source.log) };
 }
 
-function createReadings({ store, running, streams, log }: Parameters<typeof openMetrics>[1]): Readings {
+function createReadings({ pools, running, streams, log }: Parameters<typeof openMetrics>[1]): Readings {
   return {
     running,
     streams,
     onError: (error) => log.warn(describeBug(error), 'a metric could not be read'),
-    pool: () => store.connections(),
+    pools: () => pools.connections(),
     async auditEvents() {
-      const heads = store.db.selectFrom('audit_heads');
+      const heads = pools.long.db.selectFrom('audit_heads');
       const row = await heads.select(({ fn }) => fn.sum<string>('seq').as('events')).executeTakeFirst();
       return Number(row?.events ?? 0);
     },
     async jobs() {
       const { rows } = await sql<{ state: string; count: string }>`
-        select state::text, count(*) from pgboss.job group by state`.execute(store.db);
+        select state::text, count(*) from pgboss.job group by state`.execute(pools.long.db);
       return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]));
     },
   };

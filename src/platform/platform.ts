@@ -36,7 +36,7 @@ export async function openPlatform(
   await using opened = new AsyncDisposableStack();
   let isReady = true;
   const storage = opened.adopt(await opening, (one) => one.close());
-  const { store } = storage;
+  const { pools } = storage;
   const authenticator = createAuthenticator({
     now: () => Date.now(),
     onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
@@ -52,7 +52,7 @@ export async function openPlatform(
     startBackgroundTasks(config, { storage, log }),
     openServer({
       api: createApi(routes, {
-        store,
+        pools,
         authenticator,
         log,
         maxBodyBytes: config.limits.bodyBytes,
@@ -69,7 +69,7 @@ export async function openPlatform(
   let metricsUrl: string | undefined;
   if (config.metricsListen !== undefined) {
     const { openMetrics } = await import('./platform-metrics.ts');
-    const source = { store, running: () => server.running, streams: () => server.streams, log };
+    const source = { pools, running: () => server.running, streams: () => server.streams, log };
     const exposed = await openMetrics(config.metricsListen, source);
     opened.adopt(exposed.server, (one) => one.close());
     metrics = exposed.metrics;

@@ -5,13 +5,14 @@ import { InputError } from '../base/input-error.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { parseConnections } from './store/connection.ts';
-import { type Store, openDatabase } from './store/database.ts';
 import { type PostgresServer, openPostgres } from './store/embedded/postgres-server.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
 import { migrate } from './store/migrate.ts';
+import { divideConnections } from './store/pool-sizes.ts';
+import { type Pools, openPools, poolLimits } from './store/pools.ts';
 
 export type Storage = {
-  readonly store: Store;
+  readonly pools: Pools;
   readonly kind: 'embedded' | 'DATABASE_URL';
   /** Resolves when the embedded server has ended, by `close` or by itself. */
   readonly ended: Promise<void>;
@@ -43,22 +44,27 @@ export async function openStorage(
       if (!isClosing) log.warn(describeBug(error), 'a database connection broke');
     },
   };
-  const store = openDatabase({ ...options, maxConnections: config.database.maxConnections });
+  const { maxConnections, hasNamedStatements } = config.database;
+  const pools = openPools({ ...options, maxConnections, hasNamedStatements });
   return {
-    store,
+    pools,
     kind,
     ended,
-    openJobs: () => openJobs({ ...options, maxConnections: JOB_CONNECTIONS, log }),
+    openJobs: () =>
+      openJobs({
+        ...options,
+        maxConnections: divideConnections(maxConnections).jobs,
+        limits: poolLimits.jobs,
+        log,
+      }),
     async close() {
       isClosing = true;
-      await store.close();
+      await pools.close();
       await server.close();
     },
   };
 }
 
-/** In a pool apart from that of the requests, so that neither waits for the other. */
-const JOB_CONNECTIONS = 4;
 /** For migrations, and for an administrator. */
 const SPARE_CONNECTIONS = 8;
 
@@ -73,7 +79,7 @@ export async function openDatabaseServer(
     const server = await openPostgres({
       directory: join(dataDirectory, 'database'),
       log,
-      maxConnections: maxConnections + JOB_CONNECTIONS + SPARE_CONNECTIONS,
+      maxConnections: maxConnections + SPARE_CONNECTIONS,
     });
     return { ...server, kind: 'embedded' };
   }

@@ -6,7 +6,7 @@ import { createLog } from '../../src/base/log.ts';
 import { appendEvent } from '../../src/platform/audit/journal.ts';
 import { type BackgroundTasks, startBackgroundTasks } from '../../src/platform/background-tasks.ts';
 import type { Jobs } from '../../src/platform/store/jobs.ts';
-import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
+import { createTestDatabase, onePool, type TestDatabase } from '../support/platform-database.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { entryOf } from './audit/audit-entry.ts';
 
@@ -49,7 +49,7 @@ async function start(checkpoints: string): Promise<{
   const logged: string[] = [];
   const log = createLog('info', { write: (line) => void logged.push(line) });
   const storage = {
-    store: database.store,
+    pools: onePool(database.store),
     kind: 'embedded' as const,
     ended: new Promise<void>(() => {}),
     openJobs: async () => queues,

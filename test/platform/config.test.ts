@@ -25,7 +25,7 @@ describe('settings', () => {
       listen: { host: '127.0.0.1', port: 8080 },
       metricsListen: undefined,
       dataDirectory: '/state/sallyport/platform',
-      database: { url: undefined, ownerUrl: undefined, maxConnections: 20 },
+      database: { url: undefined, ownerUrl: undefined, maxConnections: 20, hasNamedStatements: true },
       defaultFeatures: { can_use_audit_logs: false },
       audit: {
         checkpoints: '/state/sallyport/platform/audit-checkpoints.jsonl',
@@ -60,7 +60,7 @@ describe('settings', () => {
   it('have a variable for each key', () => {
     const names = platformVariables().map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
-    expect(names).toHaveLength(21);
+    expect(names).toHaveLength(22);
   });
 
   it('that are invalid are all named, by variable or key, and never quoted', () => {
@@ -68,7 +68,7 @@ describe('settings', () => {
       {
         listne: 1,
         listen: 'hush',
-        database: { max_connections: 1 },
+        database: { max_connections: 4 },
         trusted_proxies: ['10.0.0.0/8', 'hush'],
       },
       {

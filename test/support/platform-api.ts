@@ -12,7 +12,7 @@ import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identit
 import { createResourceRoutes } from '../../src/platform/routes.ts';
 import { createApiRequest, readText } from './api-request.ts';
 import type { ServerKind } from './postgres-setup.ts';
-import { createTestDatabase, type TestDatabase } from './platform-database.ts';
+import { createTestDatabase, onePool, type TestDatabase } from './platform-database.ts';
 
 export type Ask = {
   readonly key?: string;
@@ -95,7 +95,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     isReady: () => true,
   });
   const api = createApi(options.wrap === undefined ? routes : routes.map(options.wrap), {
-    store,
+    pools: onePool(store),
     authenticator,
     log: createLog('trace', { write: (line) => void logged.push(line) }),
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import type { PoolConfig } from 'pg';
 import { inject } from 'vitest';
 import { connectOnce, openDatabase, type Store } from '../../src/platform/store/database.ts';
+import type { Pools } from '../../src/platform/store/pools.ts';
 import type { DeskResponse, ServerKind, TestServer } from './postgres-setup.ts';
 
 export type TestDatabase = AsyncDisposable & {
@@ -49,6 +50,15 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
         client.query(`drop database if exists ${database} with (force)`),
       );
     },
+  };
+}
+
+/** One store for all purposes. */
+export function onePool(store: Store): Pools {
+  return {
+    ...{ authentication: store, reads: store, writes: store, long: store },
+    connections: () => ({ all: store.connections() }),
+    close: () => store.close(),
   };
 }
 

@@ -8,7 +8,10 @@ import type { FinishedRequest } from './server.ts';
 export type Readings = {
   running(): number;
   streams(): number;
-  pool(): { readonly size: number; readonly idle: number; readonly waiting: number };
+  /** By the purpose of the pool. */
+  pools(): Readonly<
+    Record<string, { readonly size: number; readonly idle: number; readonly waiting: number }>
+  >;
   /** Events of all chains, in the whole database. */
   auditEvents(): Promise<number>;
   /** Jobs by state. */
@@ -76,11 +79,12 @@ function addGauges(registers: Registry[], readings: Readings): void {
   gauge('streams_open', 'Requests whose response is a stream or may become one', [], (one) =>
     one.set(readings.streams()),
   );
-  gauge('pool_connections', 'Connections to the database', ['state'], (one) => {
-    const { size, idle, waiting } = readings.pool();
-    one.set({ state: 'busy' }, size - idle);
-    one.set({ state: 'idle' }, idle);
-    one.set({ state: 'awaited' }, waiting);
+  gauge('pool_connections', 'Connections to the database', ['pool', 'state'], (one) => {
+    for (const [pool, { size, idle, waiting }] of Object.entries(readings.pools())) {
+      one.set({ pool, state: 'busy' }, size - idle);
+      one.set({ pool, state: 'idle' }, idle);
+      one.set({ pool, state: 'awaited' }, waiting);
+    }
   });
   gauge('audit_events', 'Events in the audit logs of the database', [], async (one) => {
     const events = await inTime(readings.auditEvents(), readings);

@@ -2,7 +2,8 @@
 // committed. While a route prepares, it holds no connection and no turn of its organization.
 import { describeBug, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
-import type { Database, Store } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
+import type { RequestPools } from '../store/pools.ts';
 import type { Entry, Grant } from './access.ts';
 import type { Outcome } from './responses.ts';
 import { type ApiRequest, type RequestContext, signalOf } from './api-request.ts';
@@ -11,7 +12,7 @@ import type { Call, Route } from './route.ts';
 import type { Write } from './write-turns.ts';
 
 export type PhaseScope = {
-  readonly store: Store;
+  readonly pools: RequestPools;
   readonly authenticator: Authenticator;
   readonly log: Log;
   readonly write: Write;
@@ -38,7 +39,7 @@ export async function runPhases(
     const signal = signalOf(context.request);
     try {
       const upload = route.upload?.open(context.request);
-      prepared = await route.prepare({ ...call, db: scope.store.db, signal, upload });
+      prepared = await route.prepare({ ...call, db: scope.pools.reads.db, signal, upload });
     } catch (error) {
       throw signal.aborted && isAbort(error, signal) ? signal.reason : error;
     }
@@ -57,7 +58,7 @@ export async function runPhases(
 }
 
 async function handle(
-  { store, authenticator, write }: PhaseScope,
+  { pools, authenticator, write }: PhaseScope,
   context: RequestContext,
   { route, granted, parts, onEvent }: Admitted,
   prepared: unknown,
@@ -67,8 +68,10 @@ async function handle(
     (await route.handle({ ...known, ...parts, db }, prepared)) ?? {};
   const confirm = (db: Database): Promise<Grant> =>
     access.confirm(toEntry(context.request, { db, authenticator }), granted);
-  if (!('operation' in tracking))
-    return run(method === 'GET' && route.prepare === undefined ? granted : await confirm(store.db), store.db);
+  if (!('operation' in tracking)) {
+    const { db } = method === 'GET' ? pools.reads : pools.writes;
+    return run(method === 'GET' && route.prepare === undefined ? granted : await confirm(db), db);
+  }
   const { organizationId } = granted;
   if (organizationId === undefined)
     throw new Error(`${route.path} is tracked, and its access grants no organization`);

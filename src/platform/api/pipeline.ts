@@ -6,7 +6,7 @@ import type { RequestHead } from '../../base/http/request-head.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
-import type { Store } from '../store/database.ts';
+import type { RequestPools } from '../store/pools.ts';
 import type { Grant } from './access.ts';
 import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
@@ -24,7 +24,7 @@ import { streamBody } from './stream/streamed-body.ts';
 import { createWriteTurns, defaultTurns } from './write-turns.ts';
 
 export type ApiScope = {
-  readonly store: Store;
+  readonly pools: RequestPools;
   readonly authenticator: Authenticator;
   readonly log: Log;
   readonly maxBodyBytes: number;
@@ -35,7 +35,7 @@ type Scope = ApiScope & PhaseScope & { readonly limit: LimitRoute };
 export function createApi(routes: readonly Route[], parts: ApiScope): Api {
   const scope: Scope = {
     ...parts,
-    write: createWriteTurns(parts.store, defaultTurns),
+    write: createWriteTurns(parts.pools.writes, defaultTurns),
     limit: createRouteLimits(),
   };
   const findRoute = createRouteTable(toRows(routes));
@@ -98,7 +98,7 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
 }
 
 async function enter(
-  { store, authenticator }: Scope,
+  { pools, authenticator }: Scope,
   { access }: Route,
   request: ApiRequest,
   onKnown: (partly: Grant) => void,
@@ -107,7 +107,9 @@ async function enter(
     request.note({ keyId: partly.caller?.keyId });
     onKnown(partly);
   };
-  const granted = await access.enter(toEntry(request, { db: store.db, authenticator, onCaller }));
+  const granted = await access.enter(
+    toEntry(request, { db: pools.authentication.db, authenticator, onCaller }),
+  );
   if (access.schemes.length > 0) request.connection.authenticated();
   return granted;
 }

@@ -167,7 +167,10 @@ function createLastUses(onError: (error: unknown) => void): LastUses {
     await db
       .updateTable('api_keys')
       .set({ last_used_at: new Date(atMs) })
-      .where('id', '=', keyId)
+      // Skipped while the key is changed: the update would keep a connection of the authentication waiting.
+      .where('id', '=', (eb) =>
+        eb.selectFrom('api_keys').select('id').where('id', '=', keyId).forNoKeyUpdate().skipLocked(),
+      )
       .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', since)]))
       .execute();
   };

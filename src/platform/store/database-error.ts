@@ -54,9 +54,21 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === TIMEOUT_MESSAGE;
 }
 
+/**
+ * Whether a named statement is no longer what this connection prepared: a table was changed meanwhile, or a pooler has
+ * put another server connection behind it.
+ */
+export function isStaleStatement(error: unknown): boolean {
+  const code = codeOf(error);
+  // invalid_sql_statement_name, duplicate_prepared_statement
+  if (code === '26000' || code === '42P05') return true;
+  return code === '0A000' && error instanceof Error && error.message.startsWith('cached plan');
+}
+
 function isUnavailable(error: unknown): boolean {
   const code = codeOf(error) ?? '';
-  return UNAVAILABLE.has(code) || code.startsWith('08') || isConnectionLost(error) || isTimeout(error);
+  if (UNAVAILABLE.has(code) || code.startsWith('08')) return true;
+  return isConnectionLost(error) || isTimeout(error) || isStaleStatement(error);
 }
 
 function isConnectionLost(error: unknown): boolean {

@@ -1,7 +1,8 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { codeOf, isTimeout, toDomainError } from './database-error.ts';
+import { codeOf, isStaleStatement, isTimeout, toDomainError } from './database-error.ts';
 import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
+import { nameOf } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 export { brokenReferenceOf, isDuplicate } from './database-error.ts';
@@ -27,8 +28,20 @@ export type Store = {
 export type DatabaseOptions = {
   readonly connection: Connection;
   readonly maxConnections: number;
+  /** Those of `standardLimits` when absent. */
+  readonly limits?: PoolLimits;
+  /** False for a pooler that gives each transaction another connection; true when absent. */
+  readonly hasNamedStatements?: boolean;
   /** An idle connection broke. The pool replaces it. */
   onError(error: Error): void;
+};
+
+/** How long a caller waits for one thing; then the query rejects with `unavailable`. */
+export type PoolLimits = {
+  /** For a connection, new or returned to the pool. */
+  readonly acquireMs: number;
+  readonly lockMs: number;
+  readonly statementMs: number;
 };
 
 /** How often a transaction is attempted that the database rolls back in favour of another one. */
@@ -39,20 +52,31 @@ const ROLLED_BACK: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 /** By then most clients have disconnected. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-// No request comes near these limits: a statement that runs longer was abandoned, and an idle transaction holds the
-// locks of a process that hangs. The audit chain of an organization waits behind such a lock.
-const LIMITS: PoolConfig = {
-  statement_timeout: 30_000,
-  lock_timeout: 10_000,
-  idle_in_transaction_session_timeout: 30_000,
-  // For a server that hangs or that the network has lost: it enforces none of its limits. Longer than those limits.
-  query_timeout: 35_000,
+export const standardLimits: PoolLimits = {
+  acquireMs: CONNECT_TIMEOUT_MS,
+  lockMs: 10_000,
+  statementMs: 30_000,
 };
+
+/** An idle transaction holds the locks of a process that hangs: the audit chain of an organization waits behind it. */
+const IDLE_TRANSACTION_MS = 30_000;
+/** How much longer than the server a client waits, for a server that hangs enforces none of its limits. */
+const SILENCE_MS = 5_000;
+
+function toPoolConfig({ acquireMs, lockMs, statementMs }: PoolLimits): PoolConfig {
+  return {
+    connectionTimeoutMillis: acquireMs,
+    lock_timeout: lockMs,
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
+    query_timeout: statementMs + SILENCE_MS,
+  };
+}
 
 /** Opens no connection before the first query. */
 export function openDatabase(options: DatabaseOptions): Store {
   const pool = openPool(options);
-  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool: guardPool(pool) }) });
+  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool: guardPool(pool, options) }) });
   return {
     db,
     connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
@@ -70,11 +94,11 @@ export function openDatabase(options: DatabaseOptions): Store {
 }
 
 /** The pool itself, for callers with SQL of their own. */
-export function openPool({ connection, maxConnections, onError }: DatabaseOptions): Pool {
+export function openPool(options: Omit<DatabaseOptions, 'hasNamedStatements'>): Pool {
+  const { connection, maxConnections, limits = standardLimits, onError } = options;
   const pool = new Pool({
     application_name: 'sallyport',
-    ...LIMITS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    ...toPoolConfig(limits),
     ...withSearchPath(connection),
     max: maxConnections,
     idleTimeoutMillis: 30_000,
@@ -111,15 +135,17 @@ function withSearchPath(connection: Connection): Connection {
   return { ...connection, options: `${connection.options ?? ''} -c search_path=public`.trim() };
 }
 
+type Naming = Pick<DatabaseOptions, 'hasNamedStatements'>;
+
 /** The pool as kysely uses it, with errors that the domain understands. */
-function guardPool(pool: Pool): PostgresPool {
+function guardPool(pool: Pool, naming: Naming): PostgresPool {
   const guarded = new WeakMap<PoolClient, GuardedClient>();
   return {
     options: pool.options,
     end: () => pool.end(),
     async connect() {
       const client = await pool.connect().catch(rethrow);
-      const known = guarded.get(client) ?? guardClient(client);
+      const known = guarded.get(client) ?? guardClient(client, naming);
       guarded.set(client, known);
       return known;
     },
@@ -128,13 +154,17 @@ function guardPool(pool: Pool): PostgresPool {
 
 type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
 
-function guardClient(client: PoolClient): GuardedClient {
-  const query = (text: string, values: unknown[]): Promise<unknown> =>
-    client.query(text, values).catch((error: unknown) => {
-      // Further queries would wait behind the one that timed out, so the connection is closed.
-      if (isTimeout(error)) void client.end();
-      return rethrow(error);
-    });
+function guardClient(client: PoolClient, { hasNamedStatements = true }: Naming): GuardedClient {
+  const query = (text: string, values: unknown[]): Promise<unknown> => {
+    const name = hasNamedStatements ? nameOf(text) : undefined;
+    return client
+      .query(name === undefined ? { text, values } : { name, text, values })
+      .catch((error: unknown) => {
+        // Further queries would wait behind the one that timed out, or run the same stale statement.
+        if (isTimeout(error) || isStaleStatement(error)) void client.end();
+        return rethrow(error);
+      });
+  };
   return {
     // kysely's other overload is for cursors, which would need another package.
     query: query as GuardedClient['query'],

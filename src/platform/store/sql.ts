@@ -2,7 +2,13 @@
 import type { ColumnType } from 'kysely';
 
 export { Kysely, PostgresDialect, sql } from 'kysely';
-export type { Generated, Selectable, Transaction as KyselyTransaction, PostgresPool } from 'kysely';
+export type {
+  CompiledQuery,
+  Generated,
+  Selectable,
+  Transaction as KyselyTransaction,
+  PostgresPool,
+} from 'kysely';
 
 /** A column that is set on insert, by the database or by us, and never updated. */
 export type Fixed<T> = ColumnType<T, T | undefined, never>;

@@ -7,7 +7,7 @@ import { createFirstOrganization } from '../../../src/platform/management/first-
 import { openDatabase } from '../../../src/platform/store/database.ts';
 import { createApiRequest } from '../../support/api-request.ts';
 import { type Cut, openDatabaseCutter } from '../../support/database-cutter.ts';
-import { createTestDatabase } from '../../support/platform-database.ts';
+import { createTestDatabase, onePool } from '../../support/platform-database.ts';
 import { createScratch } from '../../support/scratch.ts';
 
 const rows: readonly (readonly [Cut, { readonly listeners: number; readonly isSuccess: boolean }])[] = [
@@ -28,7 +28,7 @@ it.each(rows)(
     );
     const authenticator = createAuthenticator({ now: () => Date.now() });
     const api = createApi(listenerRoutes, {
-      store,
+      pools: onePool(store),
       authenticator,
       log: createLog('trace', { write: () => undefined }),
       maxBodyBytes: 65_536,

@@ -7,13 +7,14 @@ import { createAuthenticator } from '../../../src/platform/identity/authenticati
 import { createResourceRoutes } from '../../../src/platform/routes.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
 import { createApiRequest, textOf } from '../../support/api-request.ts';
+import { onePool } from '../../support/platform-database.ts';
 
 it('a request without a database is a 503, and what is away is noted for the log', async () => {
   const connection = { host: '/nonexistent', user: 'a', database: 'a' };
   const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
   const lines: string[] = [];
   const api = createApi(createResourceRoutes({ can_use_audit_logs: true }), {
-    store,
+    pools: onePool(store),
     authenticator: createAuthenticator({ now: () => Date.now() }),
     log: createLog('trace', { write: (line) => void lines.push(line) }),
     maxBodyBytes: 1024,

@@ -4,6 +4,7 @@ import { mount, pathsOf } from '../../../../src/platform/api/contract/mount.ts';
 import { createApi } from '../../../../src/platform/api/pipeline.ts';
 import { defineRoute, type Route } from '../../../../src/platform/api/route.ts';
 import { createPlatformApi } from '../../../support/platform-api.ts';
+import { onePool } from '../../../support/platform-database.ts';
 
 const route: Route = defineRoute({
   method: 'GET',
@@ -37,8 +38,8 @@ describe('routes that are mounted', () => {
 
   it('on a path that another route has are a bug', async () => {
     await using api = await createPlatformApi();
-    const { store } = api.database;
-    const scope = { store, authenticator: api.authenticator, maxBodyBytes: 1, log: undefined as never };
+    const pools = onePool(api.database.store);
+    const scope = { pools, authenticator: api.authenticator, maxBodyBytes: 1, log: undefined as never };
     const both = [...mount([route], { under: ['', '/api'] }), { ...route, path: '/api/a/{id}' }];
     expect(() => createApi(both, scope)).toThrow('two routes for GET /api/a/{id}');
   });

@@ -10,6 +10,7 @@ import { defineRoute, type Route, type Streaming } from '../../../../src/platfor
 import { openServer, type Server } from '../../../../src/platform/api/server.ts';
 import { createAuthenticator } from '../../../../src/platform/identity/authentication.ts';
 import { openDatabase } from '../../../../src/platform/store/database.ts';
+import { onePool } from '../../../support/platform-database.ts';
 import { WireClient } from '../../../support/wire-client.ts';
 
 const shared = {
@@ -64,7 +65,7 @@ export async function openStreams(
   const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
   const authenticator = createAuthenticator({ now: () => Date.now() });
   const server = await openServer({
-    api: createApi(routes, { store, authenticator, log, maxBodyBytes: 1024 }),
+    api: createApi(routes, { pools: onePool(store), authenticator, log, maxBodyBytes: 1024 }),
     listen: { host: '127.0.0.1', port: 0 },
     limits: { ...defaultLimits, drainMs: 5000, ...limits },
     trustedProxies: noProxies,
