@@ -25,7 +25,7 @@ export type Entry = {
   readonly peer: string;
   readonly db: Database;
   readonly authenticator: Authenticator;
-  /** Called as soon as the caller is known: a later rejection is recorded as theirs. */
+  /** Called as soon as the caller is known, and again with their workspace: a later rejection is recorded as theirs. */
   onCaller(known: Grant): void;
 };
 
@@ -104,10 +104,11 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
       authorizeInOrganization(caller, head.field('x-organization-id'));
       const workspace = parseWorkspaceHeader(head.field('x-tenant-id'));
       if (!workspace.ok) throw new InvalidInput(workspace.issues);
-      return {
-        ...ofOrganization(caller),
-        ...(await authorizeInWorkspace(db, caller, workspace.value, permission)),
-      };
+      const grant = await authorizeInWorkspace(db, caller, workspace.value);
+      // First: who lacks the permission is rejected in this workspace, and the audit log says so.
+      entry.onCaller({ ...ofOrganization(caller), workspaceId: grant.workspaceId });
+      requirePermission(grant.permissions, permission);
+      return { ...ofOrganization(caller), ...grant };
     },
     async confirm({ authenticator, db }, granted) {
       const caller = await authenticator.confirm(db, granted.caller);

@@ -25,6 +25,7 @@ export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' |
 export type RequestFacts = {
   readonly route?: string;
   readonly keyId?: string | undefined;
+  readonly organizationId?: string | undefined;
   /** Why the platform cannot serve now, for the operator alone. */
   readonly cause?: string | undefined;
 };

@@ -17,9 +17,13 @@ export async function appendSuccess(
   audited: Audited<Grant>,
   outcome: Outcome,
 ): Promise<string> {
-  const { resources } = outcome;
+  const { resources, workspaceId = audited.granted.workspaceId } = outcome;
   const { status } = chooseResponse(audited.route.responses, outcome);
-  const entry = toEntry(audited, { isSuccess: true, status, ...(resources && { resources }) });
+  const granted = { ...audited.granted, ...(workspaceId && { workspaceId }) };
+  const entry = toEntry(
+    { ...audited, granted },
+    { isSuccess: true, status, ...(resources && { resources }) },
+  );
   if (entry === undefined) throw new Error(`${audited.route.path} is not tracked`);
   return appendEvent(trx, entry);
 }
@@ -60,7 +64,7 @@ function toEntry(
   { route, context: { request, params }, granted }: Audited<Grant>,
   result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources'>>,
 ): AuditEntry | undefined {
-  const { caller, organizationId, workspaceId } = granted;
+  const { caller, organizationId, workspaceId = workspaceIn(params) } = granted;
   const { tracking } = route;
   if (!('operation' in tracking) || organizationId === undefined) return undefined;
   return {
@@ -89,6 +93,11 @@ function pathOf({ path, params }: Route, given: Readonly<Record<string, string>>
     const isValid = params?.shape[name]?.safeParse(value).success === true;
     return isValid ? encodeURIComponent(value) : braces;
   });
+}
+
+/** Of a route in the organization whose path names a workspace. */
+function workspaceIn({ workspace_id = '' }: Readonly<Record<string, string>>): string | undefined {
+  return UUID.test(workspace_id) ? workspace_id.toLowerCase() : undefined;
 }
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;

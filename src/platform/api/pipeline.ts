@@ -104,12 +104,13 @@ async function enter(
   onKnown: (partly: Grant) => void,
 ): Promise<Grant> {
   const onCaller = (partly: Grant): void => {
-    request.note({ keyId: partly.caller?.keyId });
+    request.note({ keyId: partly.caller?.keyId, organizationId: partly.organizationId });
     onKnown(partly);
   };
   const granted = await access.enter(
     toEntry(request, { db: pools.authentication.db, authenticator, onCaller }),
   );
+  request.note({ organizationId: granted.organizationId });
   if (access.schemes.length > 0) request.connection.authenticated();
   return granted;
 }

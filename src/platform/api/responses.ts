@@ -67,6 +67,8 @@ type Extras = {
   readonly fields?: Readonly<Record<string, string>>;
   /** Ids of the affected resources, for the audit log. */
   readonly resources?: readonly string[];
+  /** The workspace that it created, for the audit log. */
+  readonly workspaceId?: string;
 };
 
 /** What a handler returns: one of the responses of its route. */

@@ -109,12 +109,13 @@ type Finished = {
 function report(
   { onFinished, log }: ServerOptions,
   { head, requestId, status, ms }: Finished,
-  { route, keyId, cause }: RequestFacts,
+  { route, keyId, organizationId: organization, cause }: RequestFacts,
 ): void {
   const method = head !== undefined && METHODS.has(head.method) ? head.method : 'other';
   onFinished({ method, route, status, seconds: ms / 1000 });
   const rounded = Math.round(ms * 100) / 100;
-  log.info({ method, path: route, status, ms: rounded, key: keyId, cause, request: requestId }, 'request');
+  const who = { key: keyId, organization };
+  log.info({ method, path: route, status, ms: rounded, ...who, cause, request: requestId }, 'request');
 }
 
 /** RFC 9110 §15.5.6 demands it of every 405; which of them a path has is known to the API alone. */

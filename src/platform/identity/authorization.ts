@@ -25,12 +25,15 @@ export function authorizeInOrganization(caller: Caller, header: string | undefin
   if (permission !== undefined) requirePermission(caller.permissions, permission);
 }
 
-/** The workspace is the one that `header` names; without it, that of the key or the only one that the caller sees. */
+/**
+ * The workspace is the one that `header` names; without it, that of the key or the only one that the caller sees. Without a
+ * `permission`, only the access to it is checked.
+ */
 export async function authorizeInWorkspace(
   db: Database,
   caller: Caller,
   header: string | undefined,
-  permission: Permission,
+  permission?: Permission,
 ): Promise<WorkspaceGrant> {
   const { boundTo, userId, permissions } = caller;
   const named = header ?? boundTo;
@@ -40,7 +43,7 @@ export async function authorizeInWorkspace(
   const [grant, another] = await findGrants(db, caller, named);
   if (grant === undefined) throw noWorkspace();
   if (another !== undefined) throw new DomainError('unusable', UNSPECIFIED);
-  requirePermission(grant.permissions, permission);
+  if (permission !== undefined) requirePermission(grant.permissions, permission);
   return grant;
 }
 

@@ -45,8 +45,10 @@ export const workspaceRoutes: readonly Route[] = [
     body: named,
     responses: { 201: workspace },
     failures: [409],
-    handle: async ({ db, organizationId, body }) =>
-      resourceOutcome(await createWorkspace(db, organizationId, body.display_name)),
+    async handle({ db, organizationId, body }) {
+      const created = await createWorkspace(db, organizationId, body.display_name);
+      return { ...resourceOutcome(created), workspaceId: created.id };
+    },
   }),
   defineRoute({
     ...one,

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 /** Responds with the request as the pipeline reads it. */
 const echo: Api = async (request) => {
-  request.note({ route: '/things/{id}', keyId: 'key-1' });
+  request.note({ route: '/things/{id}', keyId: 'key-1', organizationId: 'organization-1' });
   const url = new URL('http://localhost/');
   try {
     const { body } = await readParts({ body: z.unknown() }, { ...request, url }, {}, 1000);
@@ -93,6 +93,7 @@ describe('every response', () => {
         status: 200,
         ms: expect.any(Number),
         key: 'key-1',
+        organization: 'organization-1',
         request: id,
       },
     ]);

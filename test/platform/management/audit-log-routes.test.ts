@@ -1,7 +1,7 @@
 // `/api/v1/audit-logs`: access to it, and its query.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
+import { type OcsfEvent, ocsfEventSchema } from '../../../src/platform/audit/ocsf-schema.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 let api: PlatformApi;
@@ -90,6 +90,46 @@ describe('the audit log', () => {
     expect(await found(`?start_time=${since.slice(0, -1)}&end_time=${soon.slice(0, 19)}`)).toEqual(all);
     expect(await found(`?start_time=${since.slice(0, 19)}%2B00:00`)).toEqual(all);
     expect(await found(`?start_time=${since.slice(0, 19)}-01:00`)).toEqual([]);
+  });
+
+  it('finds what was rejected in a workspace, and what was done to it, by its id', async () => {
+    const created = await api.ask('POST', '/api/v1/workspaces', {
+      key: admin,
+      body: { display_name: 'R&D' },
+    });
+    const { id } = created.body;
+    await api.addWorkspace(organization);
+    const viewer = await api.addServiceKey(organization, 'WORKSPACE_VIEWER', id);
+    const refused = await api.ask('DELETE', `/v2/listeners/${randomUUID()}`, { key: viewer, tenant: id });
+    const one = `/api/v1/workspaces/${id}`;
+    const body = { display_name: 'Research' };
+    expect([refused.status, (await api.ask('PATCH', one, { key: viewer, body })).status]).toEqual([403, 403]);
+    await api.ask('PATCH', one, { key: admin, body });
+    await api.ask('DELETE', one, { key: admin });
+    const { items } = (await read(`?workspace_id=${id}`)).body;
+    expect(items.map((item: OcsfEvent) => [item.api.operation, item.http_response?.code])).toEqual([
+      ['delete_workspace', 204],
+      ['update_workspace', 200],
+      ['update_workspace', 403],
+      ['delete_listener', 403],
+      ['create_workspace', 201],
+    ]);
+  });
+
+  it('does not say that a caller who cannot see a workspace was rejected in it', async () => {
+    const foreign = await api.addWorkspace(await api.addOrganization());
+    const viewer = await api.addServiceKey(
+      organization,
+      'WORKSPACE_VIEWER',
+      await api.addWorkspace(organization),
+    );
+    const refused = await api.ask('DELETE', `/v2/listeners/${randomUUID()}`, {
+      key: viewer,
+      tenant: foreign,
+    });
+    expect(refused.status).toBe(403);
+    expect((await read(`?workspace_id=${foreign}`)).body.items).toEqual([]);
+    expect((await read()).body.items).toHaveLength(1);
   });
 
   it.each([
