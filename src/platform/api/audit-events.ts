@@ -82,6 +82,7 @@ function toEntry(
       clientHost: request.client.host,
       clientPort: request.client.port,
       forwardedFor: request.head.field('x-forwarded-for'),
+      id: request.requestId,
     },
   };
 }

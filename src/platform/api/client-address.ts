@@ -1,6 +1,7 @@
 // The client's address behind proxies: X-Forwarded-For is trusted only where a proxy that the operator names wrote it, for
 // every other sender can write anything there. Pure.
 import { BlockList, isIP, type Socket } from 'node:net';
+import { parseHop } from '../../base/forwarded-hop.ts';
 
 export type TrustedProxies = Pick<BlockList, 'check'>;
 
@@ -35,11 +36,11 @@ export function clientAddress(
   forwardedFor: string | undefined,
   trusted: TrustedProxies,
 ): ClientAddress {
-  const peer = plain(remoteAddress);
+  const peer = parseHop(remoteAddress ?? '');
   let client = peer;
   const hops = forwardedFor?.split(',').toReversed() ?? [];
   for (const hop of hops) {
-    const address = plain(hop.trim());
+    const address = parseHop(hop);
     if (client === undefined || address === undefined || !isTrusted(client, trusted)) break;
     client = address;
   }
@@ -48,16 +49,10 @@ export function clientAddress(
 
 /** Whether a connection comes from a trusted proxy. */
 export function isTrustedPeer(remoteAddress: string, trusted: TrustedProxies): boolean {
-  const address = plain(remoteAddress);
+  const address = parseHop(remoteAddress);
   return address !== undefined && isTrusted(address, trusted);
 }
 
 function isTrusted(address: string, trusted: TrustedProxies): boolean {
   return trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
-}
-
-/** Without the prefix that a dual-stack listener puts before an IPv4 address; undefined for what is no address. */
-function plain(text: string | undefined): string | undefined {
-  const address = text?.replace(/^::ffff:(?=\d+\.)/i, '');
-  return address !== undefined && isIP(address) !== 0 ? address : undefined;
 }

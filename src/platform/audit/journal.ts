@@ -1,7 +1,7 @@
 // Writes the audit log: appends one event to an organization's chain, in the transaction of the change that it records.
 // Request bodies, query strings and headers are never recorded, except addresses. What a client sends by mistake, such as a
 // key in the place of an id, could not be removed for 400 days.
-import { isIP } from 'node:net';
+import { parseHop } from '../../base/forwarded-hop.ts';
 import type { Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import type { Operation } from './operations.ts';
@@ -26,6 +26,8 @@ export type AuditEntry = {
         readonly clientHost: string | undefined;
         readonly clientPort: number | undefined;
         readonly forwardedFor: string | undefined;
+        /** The X-Request-Id of the response. */
+        readonly id?: string | undefined;
       }
     | undefined;
   /** Of the response; undefined when there was none. */
@@ -79,9 +81,13 @@ function toRecord({
       response_status_code: status ?? null,
       resource_ids: [...resources],
       ...(issuedBy === undefined ? {} : { credential_issued_by: issuedBy }),
+      ...(UUID.test(request?.id ?? '') ? { request_id: request?.id } : {}),
     },
   };
 }
+
+/** Ours are. A caller may have sent any other text in its place. */
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 function toPath(target: string): string {
   const path = target.replace(/[?#].*$/s, '');
@@ -103,7 +109,7 @@ function withoutZone(host: string): string {
 function lastHops(hops: string): string {
   return cut(hops)
     .split(',')
-    .map((hop) => (isHop(hop.trim()) ? hop.trim() : 'unknown'))
+    .map((hop) => (isHop(hop) ? hop.trim() : 'unknown'))
     .join(', ');
 }
 
@@ -114,8 +120,6 @@ function cut(hops: string): string {
   return last.includes(',') ? last.slice(last.indexOf(',') + 1) : last;
 }
 
-/** An address, which may have a port. */
 function isHop(hop: string): boolean {
-  const [, six, four] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i.exec(hop) ?? [];
-  return isIP(six ?? four ?? hop) !== 0 && !hop.includes('%');
+  return parseHop(hop) !== undefined && !hop.includes('%');
 }

@@ -1,6 +1,8 @@
 // Converts a stored event to the format that the API returns: OCSF 1.7.0, class API Activity, which contains the native
-// record. Existing clients of the list require members that OCSF does not: those are never left out. Pure.
+// record. Existing clients of the list require members that OCSF does not, and OCSF has no null: those members are never
+// left out, and what is not known has the value that means it. Pure.
 import { isIP } from 'node:net';
+import { parseHop } from '../../base/forwarded-hop.ts';
 import type { AuditEventRow } from '../store/tables.ts';
 import { activityOf } from './activity.ts';
 import { classUid, maxAddress, methods, type OcsfEvent } from './ocsf-schema.ts';
@@ -21,6 +23,7 @@ export function toOcsfEvent(row: AuditEventRow): OcsfEvent {
     category_uid: 6,
     category_name: 'Application Activity',
     severity_id: 99,
+    severity: 'Other',
     type_uid: classUid * 100 + activity.id,
     activity_id: activity.id,
     activity_name: activity.name,
@@ -52,39 +55,59 @@ function statusOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'status_id'
  * nominal: what the operator did by a command had no request. The native record says so.
  */
 function httpOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'http_request' | 'http_response'> {
-  const { request_method, request_path, response_status_code } = record?.enrichments ?? {};
+  const { request_method, request_path, request_id, response_status_code } = record?.enrichments ?? {};
   const method = methods.find((name) => name === request_method) ?? 'POST';
   const nominal = record === undefined ? 0 : record.operation_succeeded ? 200 : 500;
   return {
-    http_request: { http_method: method, url: { path: request_path ?? '/' } },
+    http_request: {
+      ...(request_id === undefined ? {} : { uid: request_id }),
+      http_method: method,
+      url: { path: request_path ?? '/' },
+    },
     http_response: { code: response_status_code ?? nominal },
   };
 }
 
-/** OCSF requires a uid, a name or an account in `user`. */
+/** A service key acts for no user: it is a user of the type Service, by its own id. */
 function actorOf(record: StoredRecord | undefined): OcsfEvent['actor'] {
   const uid = record?.user_id ?? null;
   const credential = record?.api_key_id ?? null;
-  if (uid !== null) return { user: { uid, credential_uid: credential } };
-  if (credential !== null) return { user: { uid, name: SERVICE_KEY, credential_uid: credential } };
-  return { user: { uid, name: SYSTEM, credential_uid: credential }, app_name: SYSTEM };
+  if (uid !== null) return { user: { uid, type: 'User', type_id: 1, credential_uid: credential } };
+  if (credential !== null)
+    return {
+      user: { uid: credential, name: SERVICE_KEY, type: 'Service', type_id: 4, credential_uid: credential },
+    };
+  const user = { uid: NOBODY, name: SYSTEM, type: 'System', type_id: 3, credential_uid: null } as const;
+  return { user, app_name: SYSTEM };
 }
 
+/** The nil UUID (RFC 9562 §5.9). */
+const NOBODY = '00000000-0000-0000-0000-000000000000';
+/** The address and the port that no peer has. */
+const UNSPECIFIED = { ip: '0.0.0.0', port: 0, intermediate_ips: [] };
+
+/** A client without a port of its own is behind trusted proxies. */
 function endpointOf(record: StoredRecord | undefined): OcsfEvent['src_endpoint'] {
   const { client_host, client_port, x_forwarded_for } = record?.enrichments ?? {};
-  const [ip = null] = addressesIn(client_host ?? '');
+  const ip = addressOf(client_host ?? '');
+  if (ip === undefined) return { ...UNSPECIFIED, svc_name: SYSTEM };
   const isPort = typeof client_port === 'number' && client_port >= 0 && client_port <= 65_535;
   return {
     ip,
-    port: ip !== null && isPort ? client_port : null,
-    intermediate_ips: ip === null ? [] : addressesIn(x_forwarded_for ?? ''),
-    ...(ip === null ? { svc_name: SYSTEM } : {}),
+    port: isPort ? client_port : UNSPECIFIED.port,
+    intermediate_ips: client_port === null ? proxiesAfter(ip, x_forwarded_for ?? '') : [],
   };
 }
 
-function addressesIn(list: string): string[] {
-  const addresses = list.split(',').map((address) => address.trim().replace(/%.*$/, ''));
-  return addresses.filter((address) => isIP(address) !== 0 && address.length <= maxAddress);
+/** The proxies between the client and us. What is left of the client in the list is the client's own invention. */
+function proxiesAfter(client: string, forwardedFor: string): string[] {
+  const hops = forwardedFor.split(',').map((hop) => addressOf(parseHop(hop) ?? ''));
+  return hops.slice(hops.lastIndexOf(client) + 1).filter((hop) => hop !== undefined);
+}
+
+function addressOf(text: string): string | undefined {
+  const address = text.replace(/%.*$/, '');
+  return isIP(address) !== 0 && address.length <= maxAddress ? address : undefined;
 }
 
 function toNativeRecord(row: AuditEventRow, record: StoredRecord | undefined) {
@@ -109,5 +132,7 @@ function withoutUnknown({ request_method, request_path, ...rest }: StoredRecord[
     ...(request_method === null ? {} : { request_method }),
     ...(request_path === null ? {} : { request_path }),
     ...rest,
+    // Nobody owns a resource here: organizations and workspaces do.
+    resource_owner_ls_user_id: null,
   };
 }

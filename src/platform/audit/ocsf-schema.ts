@@ -24,20 +24,23 @@ const text = z.string().nullable();
 const address = z.string().max(maxAddress);
 
 const actor = z.strictObject({
-  user: z
-    .strictObject({ uid: text, name: z.string().optional(), credential_uid: text })
-    .refine(({ uid, name }) => uid !== null || name !== undefined),
+  user: z.strictObject({
+    uid: z.guid(),
+    name: z.string().optional(),
+    type: z.enum(['User', 'System', 'Service']),
+    type_id: z.literal([1, 3, 4]),
+    /** Null for a session, as the public contract has it. */
+    credential_uid: text,
+  }),
   app_name: z.string().optional(),
 });
 
-const endpoint = z
-  .strictObject({
-    ip: address.nullable(),
-    port: z.int().min(0).max(65_535).nullable(),
-    intermediate_ips: z.array(address),
-    svc_name: z.string().optional(),
-  })
-  .refine(({ ip, svc_name }) => ip !== null || svc_name !== undefined);
+const endpoint = z.strictObject({
+  ip: address,
+  port: z.int().min(0).max(65_535),
+  intermediate_ips: z.array(address),
+  svc_name: z.string().optional(),
+});
 
 /** Everything that the log knows about an event; null for what it does not know. */
 const nativeRecord = z.strictObject({
@@ -51,7 +54,11 @@ const nativeRecord = z.strictObject({
   organization_id: z.guid(),
   workspace_id: z.guid().nullable(),
   enrichments: enrichments
-    .extend({ request_method: z.string().optional(), request_path: z.string().optional() })
+    .extend({
+      request_method: z.string().optional(),
+      request_path: z.string().optional(),
+      resource_owner_ls_user_id: z.null(),
+    })
     .nullable(),
 });
 
@@ -62,6 +69,7 @@ export const ocsfEventSchema = z.strictObject({
   category_uid: z.literal(6),
   category_name: z.literal('Application Activity'),
   severity_id: z.literal(99),
+  severity: z.literal('Other'),
   type_uid: z.literal(activities.map(({ id }) => classUid * 100 + id)),
   activity_id: z.literal(activities.map(({ id }) => id)),
   activity_name: z.literal(activities.map(({ name }) => name)),
@@ -75,6 +83,7 @@ export const ocsfEventSchema = z.strictObject({
   }),
   api: z.strictObject({ operation: z.string() }),
   http_request: z.strictObject({
+    uid: z.guid().optional(),
     http_method: z.enum(methods),
     url: z.strictObject({ path: z.string() }),
   }),

@@ -331,6 +331,18 @@ describe('the address of a client', () => {
     );
     expect(await hosts(['127.0.0.0/8'], '203.0.113.9, unknown')).toBe('127.0.0.1');
   });
+
+  it.each([
+    ['203.0.113.9:8080', '203.0.113.9'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['203.0.113.9:', '127.0.0.1'],
+    ['203.0.113.9:http', '127.0.0.1'],
+    ['203.0.113:80', '127.0.0.1'],
+  ])('is read from the entry %s of a proxy', async (entry, host) => {
+    expect(await hosts(['127.0.0.0/8'], entry)).toBe(host);
+  });
 });
 
 describe('closing', () => {

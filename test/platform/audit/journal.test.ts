@@ -103,6 +103,20 @@ describe('an event', () => {
     });
   });
 
+  it('contains the id of the request when it is one of ours, and no other text that a caller sent as it', async () => {
+    const organizationId = randomUUID();
+    const { request } = entryOf(organizationId);
+    const own = randomUUID();
+    for (const id of [own, 'my-secret', `${own}x`, undefined])
+      await database.store.write((trx) =>
+        appendEvent(trx, entryOf(organizationId, { request: { ...request!, id } })),
+      );
+    const ids = (await readRecords(organizationId)).map(
+      (record) => JSON.parse(record).enrichments.request_id,
+    );
+    expect(ids).toEqual([own, undefined, undefined, undefined]);
+  });
+
   it('contains no key or token, wherever a caller of the journal put it', async () => {
     const organizationId = randomUUID();
     const { text } = mintKey('service');

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIPv4, isIPv6 } from 'node:net';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { toOcsfEvent } from '../../../src/platform/audit/ocsf-event.ts';
@@ -7,6 +8,7 @@ import { type OcsfEvent, ocsfEventSchema } from '../../../src/platform/audit/ocs
 import { operations } from '../../../src/platform/audit/operations.ts';
 import type { StoredRecord } from '../../../src/platform/audit/stored-record.ts';
 import type { AuditEventRow } from '../../../src/platform/store/tables.ts';
+import { apiActivity } from './ocsf-1.7.ts';
 
 const ORGANIZATION = '11111111-1111-4111-8111-111111111111';
 const USER = '22222222-2222-4222-8222-222222222222';
@@ -24,6 +26,7 @@ function recordOf({ operation_succeeded = true, api_key_id = KEY, user_id = USER
     x_forwarded_for: '198.51.100.1, 2001:db8::1, unknown',
     response_status_code: 201,
     resource_ids: [RESOURCE],
+    request_id: '66666666-6666-4666-8666-666666666666',
     ...rest,
   };
   return JSON.stringify({ operation_succeeded, api_key_id, user_id, enrichments } satisfies StoredRecord);
@@ -58,6 +61,7 @@ const records: Readonly<Record<string, string>> = {
   'of a service key': recordOf({ user_id: null }),
   'of a session': recordOf({ api_key_id: null }),
   'of the system': recordOf({ ...noActor, ...noRequest }),
+  'from behind proxies': recordOf({ client_port: null, x_forwarded_for: '192.0.2.7, 10.0.0.1' }),
   'that failed': recordOf({ operation_succeeded: false, response_status_code: 404 }),
   'without a response': recordOf({ operation_succeeded: false, response_status_code: null }),
   'from a unix socket': recordOf({ client_host: null, client_port: null }),
@@ -68,6 +72,10 @@ const records: Readonly<Record<string, string>> = {
   'whose record has another shape': '{"operation_succeeded":"yes"}',
 };
 
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+ajv.addFormat('ipv4', isIPv4);
+ajv.addFormat('ipv6', isIPv6);
+const isActivity = ajv.compile(apiActivity);
 const isListed = new Ajv2020({ strict: false, allErrors: true }).compile(listedEvent);
 
 const schemaPath = process.env['SALLYPORT_OCSF_SCHEMA'];
@@ -93,6 +101,20 @@ describe('an event', () => {
       const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
       expect(officialErrors(validate)).toEqual([]);
       expect(validate(withoutNulls({ ...toOcsfEvent(rowOf('login', '{}')), organization: 'x' }))).toBe(false);
+    },
+  );
+
+  it.each(Object.entries(records))(
+    '%s is valid under the rules of OCSF 1.7.0, without nulls',
+    (_, record) => {
+      for (const operation of operations) {
+        const event = toOcsfEvent(rowOf(operation, record, USER));
+        // The public contract has this null, of a session; nothing else is removed.
+        const { user } = event.actor;
+        if (user.credential_uid === null) Reflect.deleteProperty(user, 'credential_uid');
+        isActivity(event);
+        expect(isActivity.errors).toBeNull();
+      }
     },
   );
 
@@ -128,23 +150,47 @@ describe('an event', () => {
 
   it('names user and key', () => {
     const { actor } = toOcsfEvent(rowOf('login', recordOf({})));
-    expect(actor).toEqual({ user: { uid: USER, credential_uid: KEY } });
+    expect(actor).toEqual({ user: { uid: USER, type: 'User', type_id: 1, credential_uid: KEY } });
   });
 
   it('has no credential without a key', () => {
     const { actor } = toOcsfEvent(rowOf('login', recordOf({ api_key_id: null })));
-    expect(actor).toEqual({ user: { uid: USER, credential_uid: null } });
+    expect(actor).toEqual({ user: { uid: USER, type: 'User', type_id: 1, credential_uid: null } });
+  });
+
+  it('names a service key as a user of its own', () => {
+    const { actor } = toOcsfEvent(rowOf('login', recordOf({ user_id: null })));
+    const type = { type: 'Service', type_id: 4 };
+    expect(actor).toEqual({ user: { uid: KEY, name: 'service key', ...type, credential_uid: KEY } });
+  });
+
+  it.each([
+    ['nothing from a client without a trusted proxy', 50_000, '192.0.2.7, 10.0.0.1', []],
+    [
+      'the proxies behind the client',
+      null,
+      '6.6.6.6, 192.0.2.7, 10.0.0.1, 10.0.0.2',
+      ['10.0.0.1', '10.0.0.2'],
+    ],
+    ['not the client itself', null, '192.0.2.7', []],
+    ['addresses without their ports', null, '192.0.2.7:4711, [2001:db8::1]:443', ['2001:db8::1']],
+  ])('has as its intermediate addresses %s', (_, client_port, x_forwarded_for, expected) => {
+    const { src_endpoint } = toOcsfEvent(rowOf('login', recordOf({ client_port, x_forwarded_for })));
+    expect(src_endpoint).toEqual({ ip: '192.0.2.7', port: client_port ?? 0, intermediate_ips: expected });
   });
 
   it('names the platform as the actor of what it does by itself', () => {
     const event = toOcsfEvent(rowOf('delete_runs', records['of the system'] ?? ''));
     expect(event.actor).toEqual({
-      user: { uid: null, name: 'sallyport', credential_uid: null },
+      user: {
+        ...{ uid: '00000000-0000-0000-0000-000000000000', name: 'sallyport', credential_uid: null },
+        ...{ type: 'System', type_id: 3 },
+      },
       app_name: 'sallyport',
     });
     expect(event.src_endpoint).toEqual({
-      ip: null,
-      port: null,
+      ip: '0.0.0.0',
+      port: 0,
       intermediate_ips: [],
       svc_name: 'sallyport',
     });
@@ -162,7 +208,8 @@ describe('an event', () => {
       workspace_id: RESOURCE,
       enrichments: { x_forwarded_for: '198.51.100.1, 2001:db8::1, unknown', resource_ids: [RESOURCE] },
     });
-    expect(event.src_endpoint.intermediate_ips).toEqual(['198.51.100.1', '2001:db8::1']);
+    expect(event.unmapped.original_audit_log.ls_user_id).toBe(USER);
+    expect(event.http_request.uid).toBe('66666666-6666-4666-8666-666666666666');
     expect(event.resources).toEqual([{ uid: RESOURCE }]);
   });
 });
