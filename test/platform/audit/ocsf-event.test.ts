@@ -8,7 +8,7 @@ import { type OcsfEvent, ocsfEventSchema } from '../../../src/platform/audit/ocs
 import { operations } from '../../../src/platform/audit/operations.ts';
 import type { StoredRecord } from '../../../src/platform/audit/stored-record.ts';
 import type { AuditEventRow } from '../../../src/platform/store/tables.ts';
-import { apiActivity } from './ocsf-1.7.ts';
+import { apiActivity } from './ocsf-activity.ts';
 
 const ORGANIZATION = '11111111-1111-4111-8111-111111111111';
 const USER = '22222222-2222-4222-8222-222222222222';
