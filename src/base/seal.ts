@@ -39,9 +39,15 @@ export function createSealer(key: Buffer): Sealer {
       const nonce = sealed.subarray(0, NONCE_BYTES);
       const ciphertext = sealed.subarray(NONCE_BYTES);
       try {
-        return Buffer.from(
-          sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(null, ciphertext, associatedData, nonce, key),
+        const plain = sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(
+          null,
+          ciphertext,
+          associatedData,
+          nonce,
+          key,
         );
+        // The same memory: a caller that wipes the plaintext leaves no copy of it here.
+        return Buffer.from(plain.buffer, plain.byteOffset, plain.byteLength);
       } catch (error) {
         if (isAuthenticationFailure(error)) return undefined;
         throw error;

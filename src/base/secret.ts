@@ -1,6 +1,6 @@
-// A value that must never be printed. Only reveal() returns it, and only five files of the product may call that, which a
+// A value that must never be printed. Only reveal() returns it, and only six files of the product may call that, which a
 // test checks: the gate that writes the header, the callback client, the sealed state, the transfer from the thread that
-// parses documents, and the sender of records.
+// parses documents, the sender of records, and the vault of the platform.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 import { credentialParts } from './credential-parts.ts';

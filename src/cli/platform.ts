@@ -162,20 +162,21 @@ async function recover(config: PlatformConfig, organization: string | undefined)
 
 async function rewrap(config: PlatformConfig, addsKey: boolean): Promise<number> {
   const { rewrapVault } = await import('../platform/rewrapping.ts');
-  const { rewrapped, missing, masterKeyId } = await rewrapVault(config, addsKey);
-  process.stderr.write(`data keys wrapped with master key ${masterKeyId}: ${rewrapped}\n`);
-  for (const [id, count] of missing)
-    process.stderr.write(
-      `not wrapped: ${count} data keys need the master key ${id}, which the file does not have\n`,
-    );
-  if (missing.size > 0) return 1;
-  // A process may have read the file a moment before and wrapped one more data key with the master key before.
-  const next =
-    rewrapped === 0
-      ? 'All other master keys can be removed from the file.'
-      : 'Run rewrap again before you remove another master key from the file.';
-  process.stderr.write(`${next}\n`);
-  return 0;
+  const { masterKeyId, rewrapped, unopened, retired, needed } = await rewrapVault(config, addsKey);
+  const lines = [
+    `data keys wrapped with master key ${masterKeyId}: ${rewrapped}`,
+    ...unopened.map(
+      (id) => `not wrapped: the data key of workspace ${id} was changed or moved, and does not open`,
+    ),
+    ...[...needed].map(
+      ([id, count]) => `master key ${id} is still needed by ${count} data keys: run rewrap again`,
+    ),
+    ...retired.map(
+      (id) => `master key ${id} is needed by this database no more; keep it as long as backups from before`,
+    ),
+  ];
+  process.stderr.write(`${lines.join('\n')}\n`);
+  return needed.size > 0 ? 1 : 0;
 }
 
 /** A URL without a password is not a secret, and hiding it would cost a restart of the process. */

@@ -8,7 +8,8 @@ import { type NewOrganization, createFirstOrganization } from './management/firs
 import { recordCreation } from './organization-administration.ts';
 import { openStorage } from './storage.ts';
 import type { Store } from './store/database.ts';
-import { createMasterKeyFile, readMasterKeys } from './vault/master-keys.ts';
+import { createMasterKeys } from './vault/master-key-registry.ts';
+import { readMasterKeys } from './vault/master-keys.ts';
 
 export type InitializationOptions = {
   readonly log: Log;
@@ -22,12 +23,12 @@ export async function initialize(
   config: PlatformConfig,
   { log, name, key }: InitializationOptions,
 ): Promise<NewOrganization | 'there'> {
-  const { isProvided, masterKeyFile } = config.vault;
-  if (isProvided) await readMasterKeys(masterKeyFile);
+  // Before a database is created, which would be there at the next attempt.
+  if (config.vault.isProvided) await readMasterKeys(config.vault.masterKeyFile);
   const storage = await openStorage(config, log);
   try {
     // Now: the embedded server has created the data directory, which its own user must be able to enter.
-    if (!isProvided) await createMasterKeyFile(masterKeyFile);
+    await createMasterKeys(storage.pools.writes, config.vault);
     return await storage.pools.writes.write(async (trx) => {
       const created = await createFirstOrganization(trx, { name, key });
       await recordCreation(trx, created);

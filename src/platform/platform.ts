@@ -9,6 +9,8 @@ import type { PlatformConfig } from './config.ts';
 import { createAuthenticator } from './identity/authentication.ts';
 import { createResourceRoutes } from './routes.ts';
 import type { Storage } from './storage.ts';
+import type { Store } from './store/database.ts';
+import { checkMasterKeys } from './vault/master-key-registry.ts';
 
 export type Platform = {
   readonly url: string;
@@ -37,6 +39,7 @@ export async function openPlatform(
   let isReady = true;
   const storage = opened.adopt(await opening, (one) => one.close());
   const { pools } = storage;
+  await checkVault(config, pools.writes, log);
   const authenticator = createAuthenticator({
     now: () => Date.now(),
     onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
@@ -86,4 +89,14 @@ export async function openPlatform(
       await parts.disposeAsync();
     },
   };
+}
+
+/** What cannot be opened is refused here, and not with the first request that needs it. */
+async function checkVault({ vault }: PlatformConfig, store: Store, log: Log): Promise<void> {
+  if ((await checkMasterKeys(store, vault)) === 'ready') return;
+  const file = vault.masterKeyFile;
+  log.info(
+    { file },
+    'the vault has no master key and seals nothing: run sallyport platform init to create one',
+  );
 }

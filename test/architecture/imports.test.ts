@@ -124,14 +124,15 @@ const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'pg
 /** The only files that may read the value of a secret. */
 const REVEALING: readonly string[] = [
   'src/callback/client.ts',
+  'src/platform/vault/vault.ts',
   'src/proxy/gate/inject.ts',
   'src/sidecar/records/record-post.ts',
   'src/sidecar/sandboxes/config-transfer.ts',
   'src/sidecar/state/sandbox-state.ts',
 ];
 
-/** The only files that may open a value that the vault has sealed. */
-const UNSEALING: readonly string[] = ['src/platform/vault/vault.ts'];
+/** The only files that may open a value that the vault has sealed, or a data key. */
+const UNSEALING: readonly string[] = ['src/platform/vault/rewrap.ts', 'src/platform/vault/vault.ts'];
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');
 
@@ -223,7 +224,9 @@ function revelations(files: readonly SourceFile[]): readonly string[] {
 }
 
 function unsealings(files: readonly SourceFile[]): readonly string[] {
-  const unsealing = files.filter(({ text }) => /\bunsealValue\b/.test(text.replaceAll(/\/\/.*$/gm, '')));
+  const unsealing = files.filter(({ text }) =>
+    /\b(?:unsealValue|unwrapKey)\b/.test(text.replaceAll(/\/\/.*$/gm, '')),
+  );
   return unsealing.map(({ path }) => path).filter((path) => !UNSEALING.includes(path));
 }
 
@@ -293,6 +296,12 @@ describe('a violation is found', () => {
       unsealings,
       'src/platform/a.ts',
       'await vault.unsealValue(db, place, sealed);',
+    ],
+    [
+      'a data key opened elsewhere',
+      unsealings,
+      'src/platform/vault/a.ts',
+      "import { unwrapKey } from './vault.ts';",
     ],
     ['a secret read by destructuring', revelations, 'src/proxy/record.ts', 'const { reveal } = secret;'],
   ];

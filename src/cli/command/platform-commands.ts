@@ -48,7 +48,7 @@ export const platformCommand = {
   notes: [
     'serve (the default) runs the API. init creates the first organization and its API key. recover creates another key.',
     'organization create adds an organization with a workspace and a key; organization set changes its name, plan and flags.',
-    'rewrap wraps the data keys of the vault with the first master key of the file, while the platform runs.',
+    'rewrap wraps the data keys of the vault with the first master key of its file, while platforms run.',
     'A key is printed once, to standard output; everything else goes to standard error.',
   ],
   examples: [

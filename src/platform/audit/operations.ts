@@ -149,6 +149,7 @@ export const operationsByCategory = {
   // Operations of this product without a public name.
   listeners: names(`create_listener update_listener delete_listener`),
   sandboxTokens: names(`create_sandbox_token delete_sandbox_token`),
+  vault: names(`update_vault_keys`),
 };
 
 export type Operation = (typeof operationsByCategory)[keyof typeof operationsByCategory][number];

@@ -1,7 +1,8 @@
 // The file with the master keys, which wrap the data keys of workspaces: one key a line, the first of them wraps, the others only
 // unwrap what was wrapped before.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, link, mkdir, open, rename, rm, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
 import { createSealer, sealKeyBytes, type Sealer } from '../../base/seal.ts';
@@ -14,16 +15,29 @@ export type MasterKey = {
 };
 
 export type MasterKeys = {
-  /** Wraps. */
+  /** In the order of the file. */
+  readonly all: readonly MasterKey[];
+  /** The first one, with which `rewrap` wraps. */
   readonly current: MasterKey;
   find(id: string): MasterKey | undefined;
 };
 
 const MAX_KEYS = 16;
+const MAX_FILE_BYTES = 4096;
 
 /** Throws an InputError when the file is missing, is no list of keys, or can be read by others. Messages never quote it. */
 export async function readMasterKeys(file: string): Promise<MasterKeys> {
-  return toMasterKeys(file, await readKeyFile(file));
+  const keys = await findMasterKeys(file);
+  if (keys !== undefined) return keys;
+  throw new InputError(
+    `${file}: there is no master key; sallyport platform init creates one, or restore it from a backup`,
+  );
+}
+
+/** Undefined: there is no such file. */
+export async function findMasterKeys(file: string): Promise<MasterKeys | undefined> {
+  const bytes = await readKeyFile(file);
+  return bytes && toMasterKeys(file, bytes);
 }
 
 /** Creates the file with one key, unless it exists. Several processes may do so at once: one key wins. */
@@ -43,37 +57,71 @@ export async function createMasterKeyFile(file: string): Promise<'created' | 'ex
   return 'created';
 }
 
-/** Puts a new key before the others, and returns the keys. A process that meets an unknown key reads the file again. */
+/**
+ * Puts a new key before the others, and returns the keys. Of two calls at once, one key would be lost: the caller holds the lock
+ * of `master-key-registry`.
+ */
 export async function addMasterKey(file: string): Promise<MasterKeys> {
-  const text = await readKeyFile(file);
-  toMasterKeys(file, text);
-  const added = `${newKeyText()}\n${text.trimEnd()}\n`;
+  await readMasterKeys(file);
+  const old = await readKeyFile(file);
+  const added = Buffer.concat([Buffer.from(`${newKeyText()}\n`), old ?? Buffer.alloc(0)]);
   const keys = toMasterKeys(file, added);
   const temporary = `${file}.${randomUUID()}`;
-  await writeDurably(temporary, added);
-  await rename(temporary, file);
+  try {
+    await writeDurably(temporary, added);
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw new InputError(
+      `${file}: cannot be replaced (${String(codeOf(error))}); add a first line with a new key where the file comes from, then run rewrap without --new-master-key`,
+      { cause: error },
+    );
+  }
   await syncDirectory(file);
+  added.fill(0);
+  old?.fill(0);
   return keys;
 }
 
-async function readKeyFile(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) !== 'ENOENT') throw error;
+async function readKeyFile(file: string): Promise<Buffer | undefined> {
+  // A link could be replaced by another user of the directory that it points to, and a pipe would block.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(file, flags).catch((error: unknown) => {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return undefined;
     throw new InputError(
-      `${file}: there is no master key; sallyport platform init creates one, or restore it from a backup`,
+      code === 'ELOOP'
+        ? `${file}: is a symbolic link; name the file itself`
+        : `${file}: the master key cannot be read (${String(code)})`,
+      { cause: error },
     );
   });
-  const { mode, uid } = await stat(file);
-  if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-    throw new InputError(`${file}: other users can read this key; run chmod 600 on it`);
-  // Otherwise a user who can write to the directory could choose the key.
-  if (uid !== 0 && uid !== process.getuid?.())
-    throw new InputError(`${file}: this key belongs to another user; run chown on it`);
-  return text;
+  if (handle === undefined) return undefined;
+  try {
+    await refuseUnsafe(file, handle);
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
 }
 
-function toMasterKeys(file: string, text: string): MasterKeys {
-  const lines = text.split('\n').map((line) => line.trim());
+/** Asked of the open file: another one could have its name by now. */
+async function refuseUnsafe(file: string, handle: FileHandle): Promise<void> {
+  const stats = await handle.stat();
+  if (!stats.isFile()) throw new InputError(`${file}: is not a regular file`);
+  if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0)
+    throw new InputError(`${file}: other users can read or change this key; run chmod 600 on it`);
+  // Otherwise a user who can write to the directory could choose the key.
+  if (stats.uid !== 0 && stats.uid !== process.getuid?.())
+    throw new InputError(`${file}: this key belongs to another user; run chown on it`);
+  if (stats.size > MAX_FILE_BYTES) throw new InputError(`${file}: is larger than ${MAX_FILE_BYTES} bytes`);
+}
+
+function toMasterKeys(file: string, bytes: Buffer): MasterKeys {
+  const lines = bytes
+    .toString('latin1')
+    .split('\n')
+    .map((line) => line.trim());
   const keys = lines.filter((line) => line !== '').map(parseKey);
   const known = keys.filter((key) => key !== undefined);
   const [current] = known;
@@ -84,7 +132,7 @@ function toMasterKeys(file: string, text: string): MasterKeys {
   if (keys.length > MAX_KEYS)
     throw new InputError(`${file}: has more than ${MAX_KEYS} keys; remove those that wrap nothing any more`);
   const byId = new Map(known.map((key) => [key.id, key]));
-  return { current, find: (id) => byId.get(id) };
+  return { all: known, current, find: (id) => byId.get(id) };
 }
 
 function parseKey(line: string): MasterKey | undefined {
@@ -100,9 +148,9 @@ function newKeyText(): string {
   return randomBytes(sealKeyBytes).toString('base64');
 }
 
-async function writeDurably(file: string, text: string): Promise<void> {
+async function writeDurably(file: string, content: string | Buffer): Promise<void> {
   await using handle = await open(file, 'wx', 0o600);
-  await handle.writeFile(text);
+  await handle.writeFile(content);
   await handle.sync();
 }
 

@@ -1,48 +1,129 @@
 // Wraps the data keys of all workspaces with the current master key, while platforms run. Sealed values do not change.
-import type { Store } from '../store/database.ts';
+import type { Store, Transaction } from '../store/database.ts';
+import { holdKey, neededKeyIds, retireKey } from './master-key-registry.ts';
 import type { MasterKeys } from './master-keys.ts';
-import { registerMasterKey, unwrapKey, wrapKey } from './vault.ts';
+import { unwrapKey, wrapKey } from './vault.ts';
 
 export type Rewrapped = {
   readonly rewrapped: number;
-  /** The ids of master keys that the file does not have, and how many data keys each of them wraps. */
-  readonly missing: ReadonlyMap<string, number>;
+  /** The workspaces whose data keys were changed or moved in the database. */
+  readonly unopened: readonly string[];
+  /** Ids of master keys with which nothing is wrapped any more. */
+  readonly retired: readonly string[];
+  /** Ids of other master keys that are still needed, and how many data keys need each of them. */
+  readonly needed: ReadonlyMap<string, number>;
 };
+
+/** Records what was changed for an organization, as the last statement of the transaction of the change. */
+type RecordChange = (
+  trx: Transaction,
+  organizationId: string,
+  workspaceIds: readonly string[],
+) => Promise<unknown>;
+
+type Located = { readonly workspace_id: string; readonly organization_id: string };
 
 const BATCH = 100;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** May be ended at any time and run again. */
-export async function rewrapKeys({ db }: Pick<Store, 'db'>, keys: MasterKeys): Promise<Rewrapped> {
-  const missing = new Map<string, number>();
+/** May be ended at any time and run again, also by several processes at once: each data key is changed and recorded once. */
+export async function rewrapKeys(store: Store, keys: MasterKeys, record: RecordChange): Promise<Rewrapped> {
+  const known = await neededKeyIds(store.db);
+  // A key that another run has added since is not in `keys`, and not older.
+  const before = known.filter((id) => id !== keys.current.id && keys.find(id) !== undefined);
+  const unopened: string[] = [];
   let rewrapped = 0;
-  await registerMasterKey(db, keys.current.id);
+  for (const old of before)
+    for await (const [organizationId, workspaceIds] of keysOf(store, old)) {
+      const done = await store.write(async (trx) => {
+        const wrapped = await rewrapWorkspaces(trx, keys, { old, workspaceIds });
+        if (wrapped.changed.length > 0) await record(trx, organizationId, wrapped.changed);
+        return wrapped;
+      });
+      rewrapped += done.changed.length;
+      unopened.push(...done.unopened);
+    }
+  const retired: string[] = [];
+  const needed = new Map<string, number>();
+  for (const id of before) {
+    const count = await retireKey(store, id);
+    if (count === 0) retired.push(id);
+    else needed.set(id, count);
+  }
+  return { rewrapped, unopened, retired, needed };
+}
+
+/** The workspaces whose data keys `masterKeyId` wraps, of one organization at a time: an event is of one organization. */
+async function* keysOf({ db }: Store, masterKeyId: string): AsyncGenerator<[string, readonly string[]]> {
   for (let last = BEFORE_ALL; ; ) {
-    const rows = await db
+    const rows: readonly Located[] = await db
       .selectFrom('vault_keys')
-      .select(['workspace_id', 'master_key_id', 'wrapped'])
-      .where('master_key_id', '!=', keys.current.id)
+      .select(['workspace_id', 'organization_id'])
+      .where('master_key_id', '=', masterKeyId)
       .where('workspace_id', '>', last)
       .orderBy('workspace_id')
       .limit(BATCH)
       .execute();
-    for (const { workspace_id, master_key_id, wrapped } of rows) {
-      last = workspace_id;
-      const old = keys.find(master_key_id);
-      if (old === undefined) {
-        missing.set(master_key_id, (missing.get(master_key_id) ?? 0) + 1);
-        continue;
-      }
-      const key = await unwrapKey(old, workspace_id, wrapped);
-      const changed = await db
+    const byOrganization = Map.groupBy(rows, (row) => row.organization_id);
+    for (const [organizationId, of] of byOrganization)
+      yield [organizationId, of.map((row) => row.workspace_id)];
+    last = rows.at(-1)?.workspace_id ?? last;
+    if (rows.length < BATCH) return;
+  }
+}
+
+type Selected = {
+  /** The id of the master key that wraps now. */
+  readonly old: string;
+  readonly workspaceIds: readonly string[];
+};
+
+async function rewrapWorkspaces(
+  trx: Transaction,
+  keys: MasterKeys,
+  { old, workspaceIds }: Selected,
+): Promise<{ readonly changed: readonly string[]; readonly unopened: readonly string[] }> {
+  await holdKey(trx, keys.current.id);
+  const rows = await trx
+    .selectFrom('vault_keys')
+    .select(['workspace_id', 'wrapped'])
+    .where('workspace_id', 'in', workspaceIds)
+    // Asked again behind the lock: another process may have wrapped it meanwhile.
+    .where('master_key_id', '=', old)
+    .orderBy('workspace_id')
+    .forUpdate()
+    .execute();
+  const changed: string[] = [];
+  const unopened: string[] = [];
+  for (const { workspace_id: workspaceId, wrapped } of rows) {
+    const now = await rewrapKey(keys, { old, workspaceId, wrapped });
+    (now ? changed : unopened).push(workspaceId);
+    if (now)
+      await trx
         .updateTable('vault_keys')
-        .set({ master_key_id: keys.current.id, wrapped: await wrapKey(keys.current, workspace_id, key) })
-        .where('workspace_id', '=', workspace_id)
-        // Another run may have been here in between.
-        .where('master_key_id', '=', master_key_id)
-        .executeTakeFirst();
-      rewrapped += Number(changed.numUpdatedRows);
-    }
-    if (rows.length < BATCH) return { rewrapped, missing };
+        .set({ master_key_id: keys.current.id, wrapped: now })
+        .where('workspace_id', '=', workspaceId)
+        .execute();
+  }
+  return { changed, unopened };
+}
+
+async function rewrapKey(
+  keys: MasterKeys,
+  {
+    old,
+    workspaceId,
+    wrapped,
+  }: { readonly old: string; readonly workspaceId: string; readonly wrapped: Buffer },
+): Promise<Buffer | undefined> {
+  const masterKey = keys.find(old);
+  // Checked before: the file has every key that the database needs.
+  if (masterKey === undefined) throw new Error(`the master key ${old} is missing`);
+  const key = await unwrapKey(masterKey, workspaceId, wrapped);
+  if (key === undefined) return undefined;
+  try {
+    return await wrapKey(keys.current, workspaceId, key);
+  } finally {
+    key.fill(0);
   }
 }

@@ -2,8 +2,9 @@
 // bytes are stored by the module that owns the value, and open only where they were sealed for.
 import { randomBytes } from 'node:crypto';
 import { Secret } from '../../base/secret.ts';
-import { createSealer, sealKeyBytes, type Sealer } from '../../base/seal.ts';
-import type { Database } from '../store/database.ts';
+import { createSealer, sealKeyBytes } from '../../base/seal.ts';
+import type { Database, Transaction } from '../store/database.ts';
+import { lockWrappingKey } from './master-key-registry.ts';
 import { type MasterKey, type MasterKeys, readMasterKeys } from './master-keys.ts';
 
 /** What a sealed value is bound to: bytes that are moved to another row, column or version do not open. */
@@ -17,7 +18,7 @@ export type SealedPlace = {
 
 export type Vault = {
   /** In the transaction that stores the bytes: the first value of a workspace creates its data key. */
-  seal(db: Database, place: SealedPlace, value: string): Promise<Buffer>;
+  seal(trx: Transaction, place: SealedPlace, value: Secret): Promise<Buffer>;
   /** Undefined: these bytes were not sealed for this place. Called in the files that a test lists, and nowhere else. */
   unsealValue(db: Database, place: SealedPlace, sealed: Buffer): Promise<Secret | undefined>;
 };
@@ -27,50 +28,64 @@ const FORMAT = 1;
 
 export function createVault({ masterKeyFile }: { readonly masterKeyFile: string }): Vault {
   const masterKeys = new ReloadedKeys(masterKeyFile);
-  const dataKeyOf = async (db: Database, workspaceId: string): Promise<Sealer | undefined> => {
+  const findDataKey = async (db: Database, workspaceId: string): Promise<Buffer | undefined> => {
     const row = await db
       .selectFrom('vault_keys')
       .select(['master_key_id', 'wrapped'])
       .where('workspace_id', '=', workspaceId)
       .executeTakeFirst();
     if (row === undefined) return undefined;
-    return createSealer(await unwrapKey(await masterKeys.get(row.master_key_id), workspaceId, row.wrapped));
+    const key = await unwrapKey(await masterKeys.get(row.master_key_id), workspaceId, row.wrapped);
+    if (key === undefined)
+      throw new Error(`the data key of workspace ${workspaceId} was changed or moved: it does not open`);
+    return key;
   };
   return {
-    async seal(db, place, value) {
+    async seal(trx, place, value) {
       const { workspaceId } = place;
-      const existing = await dataKeyOf(db, workspaceId);
-      if (existing === undefined) await createDataKey(db, workspaceId, await masterKeys.current());
+      const existing = await findDataKey(trx, workspaceId);
+      if (existing === undefined) await createDataKey(trx, workspaceId, await masterKeys.read());
       // Read back: another transaction may have created it first.
-      const sealer = existing ?? (await dataKeyOf(db, workspaceId));
-      if (sealer === undefined) throw new Error('the workspace of a value to seal does not exist');
-      const sealed = await sealer.seal(Buffer.from(value, 'utf8'), bindingOf(place));
-      return Buffer.concat([Buffer.of(FORMAT), sealed]);
+      const key = existing ?? (await findDataKey(trx, workspaceId));
+      if (key === undefined) throw new Error('the workspace of a value to seal does not exist');
+      const plaintext = Buffer.from(value.reveal(), 'utf8');
+      try {
+        const sealed = await createSealer(key).seal(plaintext, bindingOf(place));
+        return Buffer.concat([Buffer.of(FORMAT), sealed]);
+      } finally {
+        wipe(key, plaintext);
+      }
     },
     async unsealValue(db, place, sealed) {
-      const sealer = sealed[0] === FORMAT ? await dataKeyOf(db, place.workspaceId) : undefined;
-      const value = await sealer?.open(sealed.subarray(1), bindingOf(place));
-      return value && new Secret(value.toString('utf8'));
+      const key = sealed[0] === FORMAT ? await findDataKey(db, place.workspaceId) : undefined;
+      if (key === undefined) return undefined;
+      const plaintext = await createSealer(key).open(sealed.subarray(1), bindingOf(place));
+      const value = plaintext && new Secret(plaintext.toString('utf8'));
+      wipe(key, plaintext);
+      return value;
     },
   };
 }
 
-/** The data key in a row, opened with the master key that wrapped it. Throws when the row was changed or moved. */
-export async function unwrapKey(masterKey: MasterKey, workspaceId: string, wrapped: Buffer): Promise<Buffer> {
-  const key = await masterKey.sealer.open(wrapped, wrappingOf(workspaceId));
-  if (key === undefined)
-    throw new Error(`the data key of workspace ${workspaceId} was changed or moved: it does not open`);
-  return key;
+/** The data key in a row. Undefined: the row was changed or moved, or another master key wraps it. The caller wipes it. */
+export function unwrapKey(
+  masterKey: MasterKey,
+  workspaceId: string,
+  wrapped: Buffer,
+): Promise<Buffer | undefined> {
+  return masterKey.sealer.open(wrapped, wrappingOf(workspaceId));
 }
 
 export function wrapKey(masterKey: MasterKey, workspaceId: string, key: Buffer): Promise<Buffer> {
   return masterKey.sealer.seal(key, wrappingOf(workspaceId));
 }
 
-async function createDataKey(db: Database, workspaceId: string, masterKey: MasterKey): Promise<void> {
-  const wrapped = await wrapKey(masterKey, workspaceId, randomBytes(sealKeyBytes));
-  await registerMasterKey(db, masterKey.id);
-  await db
+async function createDataKey(trx: Transaction, workspaceId: string, keys: MasterKeys): Promise<void> {
+  const masterKey = await lockWrappingKey(trx, keys);
+  const key = randomBytes(sealKeyBytes);
+  const wrapped = await wrapKey(masterKey, workspaceId, key);
+  wipe(key);
+  await trx
     .insertInto('vault_keys')
     .columns(['organization_id', 'workspace_id', 'master_key_id', 'wrapped'])
     .expression((query) =>
@@ -88,10 +103,9 @@ async function createDataKey(db: Database, workspaceId: string, masterKey: Maste
     .execute();
 }
 
-/** In the database: a data key refers to the master key that wraps it. */
-export async function registerMasterKey(db: Database, id: string): Promise<void> {
-  const row = db.insertInto('vault_master_keys').values({ id });
-  await row.onConflict((conflict) => conflict.column('id').doNothing()).execute();
+/** What has been a key or a value must not stay in memory until the memory is used again. */
+function wipe(...all: readonly (Buffer | undefined)[]): void {
+  for (const bytes of all) bytes?.fill(0);
 }
 
 /** JSON, so that no two places have the same text. */
@@ -112,17 +126,16 @@ class ReloadedKeys {
     this.#file = file;
   }
 
-  /** Always as the file is now: a key that was current may be about to be removed. */
-  async current(): Promise<MasterKey> {
+  /** As the file is now: a key that was current may be about to be removed. */
+  async read(): Promise<MasterKeys> {
     this.#keys = await readMasterKeys(this.#file);
-    return this.#keys.current;
+    return this.#keys;
   }
 
   async get(id: string): Promise<MasterKey> {
     const known = this.#keys?.find(id);
     if (known) return known;
-    this.#keys = await readMasterKeys(this.#file);
-    const found = this.#keys.find(id);
+    const found = (await this.read()).find(id);
     if (found) return found;
     throw new Error(`a data key is wrapped with the master key ${id}, which ${this.#file} does not have`);
   }

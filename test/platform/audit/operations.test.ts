@@ -12,11 +12,12 @@ const KINDS: Readonly<Record<number, RegExp>> = {
 };
 
 describe('the tracked operations', () => {
-  it('are 279 public ones and five of our own, without duplicates', () => {
-    const { listeners, sandboxTokens } = operationsByCategory;
+  it('are 279 public ones and six of our own, without duplicates', () => {
+    const { listeners, sandboxTokens, vault } = operationsByCategory;
+    const own = [...listeners, ...sandboxTokens, ...vault];
     expect(new Set(operations).size).toBe(operations.length);
-    expect(operations.length - listeners.length - sandboxTokens.length).toBe(279);
-    expect(listeners.length + sandboxTokens.length).toBe(5);
+    expect(operations.length - own.length).toBe(279);
+    expect(own).toHaveLength(6);
   });
 
   it('are in snake case', () => {

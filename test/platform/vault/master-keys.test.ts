@@ -1,6 +1,6 @@
 // The file with the master keys: created once, readable by its owner alone, and never quoted.
 import { randomBytes } from 'node:crypto';
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -69,7 +69,33 @@ describe('a file is refused', () => {
   it('that others can read', async () => {
     await createMasterKeyFile(file);
     await chmod(file, 0o640);
-    await expect(readMasterKeys(file)).rejects.toThrow('other users can read this key; run chmod 600 on it');
+    await expect(readMasterKeys(file)).rejects.toThrow(
+      'other users can read or change this key; run chmod 600',
+    );
+    await chmod(file, 0o602);
+    await expect(addMasterKey(file)).rejects.toThrow(
+      'other users can read or change this key; run chmod 600',
+    );
+  });
+
+  it.runIf(process.getuid?.() === 0)('of another user', async () => {
+    await createMasterKeyFile(file);
+    await chown(file, 65_534, 65_534);
+    await expect(readMasterKeys(file)).rejects.toThrow('this key belongs to another user; run chown on it');
+  });
+
+  it('that is a symbolic link, a directory or too large', async () => {
+    await createMasterKeyFile(file);
+    const other = join(scratch.path, 'elsewhere.key');
+    await rename(file, other);
+    await symlink(other, file);
+    await expect(readMasterKeys(file)).rejects.toThrow('is a symbolic link; name the file itself');
+    expect(await createMasterKeyFile(file)).toBe('exists');
+    const directory = join(scratch.path, 'directory');
+    await mkdir(directory, { mode: 0o700 });
+    await expect(readMasterKeys(directory)).rejects.toThrow('is not a regular file');
+    await writeFile(other, `${keyText()}\n`.repeat(100));
+    await expect(readMasterKeys(other)).rejects.toThrow('is larger than 4096 bytes');
   });
 
   it('that is missing', async () => {

@@ -1,18 +1,15 @@
 // Sealed values open where they were sealed for, and nowhere else.
+import { inspect } from 'node:util';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFirstOrganization } from '../../../src/platform/management/first-organization.ts';
-import {
-  addMasterKey,
-  createMasterKeyFile,
-  readMasterKeys,
-} from '../../../src/platform/vault/master-keys.ts';
-import { rewrapKeys } from '../../../src/platform/vault/rewrap.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import { createMasterKeys } from '../../../src/platform/vault/master-key-registry.ts';
 import { createVault, type SealedPlace, type Vault } from '../../../src/platform/vault/vault.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
-const VALUE = 'a value of the vault tests';
+const VALUE = 'a value of the vault tests, with ümläuts and 🔑';
 
 let database: TestDatabase;
 let scratch: Scratch;
@@ -23,7 +20,7 @@ let organizationId: string;
 beforeAll(async () => {
   [database, scratch] = await Promise.all([createTestDatabase(), createScratch()]);
   masterKeyFile = join(scratch.path, 'vault-master.key');
-  await createMasterKeyFile(masterKeyFile);
+  await createMasterKeys(database.store, { masterKeyFile, isProvided: false });
   vault = createVault({ masterKeyFile });
   const first = await database.store.write((trx) =>
     createFirstOrganization(trx, { name: 'One', key: undefined }),
@@ -51,7 +48,7 @@ async function createPlace(): Promise<SealedPlace> {
 }
 
 const seal = (place: SealedPlace): Promise<Buffer> =>
-  database.store.write((trx) => vault.seal(trx, place, VALUE));
+  database.store.write((trx) => vault.seal(trx, place, new Secret(VALUE)));
 const open = async (place: SealedPlace, sealed: Buffer, by: Vault = vault): Promise<string | undefined> =>
   (await by.unsealValue(database.store.db, place, sealed))?.reveal();
 
@@ -62,6 +59,16 @@ describe('a sealed value', () => {
     expect(await open(place, sealed)).toBe(VALUE);
     expect(sealed.includes(VALUE)).toBe(false);
     expect((await seal(place)).equals(sealed)).toBe(false);
+  });
+
+  it('is a secret that does not print when it is opened', async () => {
+    const place = await createPlace();
+    const opened = await vault.unsealValue(database.store.db, place, await seal(place));
+    expect([String(opened), JSON.stringify(opened), inspect(opened)]).toEqual([
+      '[secret]',
+      '"[secret]"',
+      '[secret]',
+    ]);
   });
 
   it('does not open anywhere else', async () => {
@@ -105,7 +112,7 @@ describe('the data key of a workspace', () => {
   it('of a transaction that was rolled back is not used again', async () => {
     const place = await createPlace();
     const rolledBack = database.store.write(async (trx) => {
-      await vault.seal(trx, place, VALUE);
+      await vault.seal(trx, place, new Secret(VALUE));
       throw new Error('rolled back');
     });
     await expect(rolledBack).rejects.toThrow('rolled back');
@@ -136,26 +143,5 @@ describe('the data key of a workspace', () => {
     await database.store.db.deleteFrom('workspaces').where('id', '=', place.workspaceId).execute();
     expect(await open(place, sealed)).toBeUndefined();
     await expect(seal(place)).rejects.toThrow('does not exist');
-  });
-});
-
-// Last: it changes the file of all tests.
-describe('rewrap', () => {
-  it('with a new master key, while a vault is in use', async () => {
-    const places = await Promise.all([createPlace(), createPlace(), createPlace()]);
-    const sealed = await Promise.all(places.map(seal));
-    const old = await readMasterKeys(masterKeyFile);
-    // The rows that other tests moved do not open.
-    const kept = places.map(({ workspaceId }) => workspaceId);
-    await database.store.db.deleteFrom('vault_keys').where('workspace_id', 'not in', kept).execute();
-    const keys = await addMasterKey(masterKeyFile);
-    const before = await seal(await createPlace());
-    expect(before.length).toBeGreaterThan(0);
-    expect(await rewrapKeys(database.store, keys)).toEqual({ rewrapped: 3, missing: new Map() });
-    for (const [i, place] of places.entries()) expect(await open(place, sealed[i] ?? before)).toBe(VALUE);
-    expect(await rewrapKeys(database.store, keys)).toEqual({ rewrapped: 0, missing: new Map() });
-    // Without the new key nothing opens any more, and what misses is named.
-    const { missing, rewrapped } = await rewrapKeys(database.store, old);
-    expect([rewrapped, [...missing]]).toEqual([0, [[keys.current.id, 4]]]);
   });
 });
