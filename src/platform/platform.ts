@@ -58,7 +58,7 @@ export async function openPlatform(
         pools,
         authenticator,
         log,
-        maxBodyBytes: config.limits.bodyBytes,
+        limits: config.limits,
       }),
       listen: config.listen,
       limits: config.limits,

@@ -30,6 +30,7 @@ export function createApiRequest(path: string, options: ApiRequestOptions = {}):
     requestId: randomUUID(),
     left: options.left ?? new AbortController().signal,
     draining: options.draining ?? new AbortController().signal,
+    closed: new Promise(() => undefined),
     connection: { authenticated: () => undefined, openStream: () => true },
     client: { host: peer, port: 40_000 },
     note,

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLog } from '../../src/base/log.ts';
 import type { Api, ApiRequest } from '../../src/platform/api/api-request.ts';
+import { defaultLimits, type ServerLimits } from '../../src/platform/api/limits.ts';
 import { withDocuments } from '../../src/platform/api/openapi/documents.ts';
 import { createApi } from '../../src/platform/api/pipeline.ts';
 import type { Route } from '../../src/platform/api/route.ts';
@@ -75,6 +76,7 @@ export type PlatformApiOptions = {
   readonly server?: ServerKind;
   readonly canUseAuditLogs?: boolean;
   readonly maxBodyBytes?: number;
+  readonly limits?: Partial<ServerLimits>;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   /** Routes of the test, in addition to those of the platform. */
@@ -98,7 +100,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     pools: onePool(store),
     authenticator,
     log: createLog('trace', { write: (line) => void logged.push(line) }),
-    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+    limits: { ...defaultLimits, bodyBytes: options.maxBodyBytes ?? 1024 * 1024, ...options.limits },
   });
   return {
     ...createTenants(database),

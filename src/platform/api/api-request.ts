@@ -8,7 +8,7 @@ export function signalOf({ left, draining }: Pick<ApiRequest, 'left' | 'draining
   return AbortSignal.any([left, draining]);
 }
 
-export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' | 'draining'> & {
+export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' | 'draining' | 'closed'> & {
   /** Of the client, as far as the proxies in front are trusted. */
   readonly client: ClientAddress;
   /** Its connection, which the server counts. */

@@ -3,11 +3,11 @@
 import { describeBug, type Log } from '../../base/log.ts';
 import { type AuditEntry, appendEvent, hasEvent } from '../audit/journal.ts';
 import type { Transaction } from '../store/database.ts';
+import type { RequestPools } from '../store/pools.ts';
 import type { Grant } from './access.ts';
 import { type Outcome, chooseResponse } from './responses.ts';
 import type { RequestContext } from './api-request.ts';
 import type { Route } from './route.ts';
-import type { Write } from './write-turns.ts';
 
 type Audited<G> = { readonly route: Route; readonly context: RequestContext; readonly granted: G };
 
@@ -33,7 +33,7 @@ export async function appendSuccess(
  * event, for there is no organization whose log could hold it.
  */
 export async function recordFailure(
-  { write, log }: { readonly write: Write; readonly log: Log },
+  { pools, log }: { readonly pools: Pick<RequestPools, 'writes'>; readonly log: Log },
   failed: Audited<Grant | undefined> & {
     readonly status: number;
     /** The event of its success, where the outcome of the commit is unknown: it may be stored all the same. */
@@ -44,7 +44,7 @@ export async function recordFailure(
   const entry = granted && toEntry({ ...failed, granted }, { isSuccess: false, status });
   if (entry === undefined) return;
   try {
-    await write(entry.organizationId, async (trx) => {
+    await pools.writes.write(async (trx) => {
       await appendEvent(trx, entry);
       // Its writer held the chain, which this transaction holds now: the event is stored, or never will be.
       if (pending !== undefined && (await hasEvent(trx, pending))) throw new Succeeded();

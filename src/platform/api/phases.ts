@@ -9,13 +9,14 @@ import type { Outcome } from './responses.ts';
 import { type ApiRequest, type RequestContext, signalOf } from './api-request.ts';
 import { appendSuccess } from './audit-events.ts';
 import type { Call, Route } from './route.ts';
-import type { Write } from './write-turns.ts';
 
 export type PhaseScope = {
-  readonly pools: RequestPools;
+  /** Within the shares of the caller. */
+  readonly pools: Pick<RequestPools, 'reads' | 'writes'>;
   readonly authenticator: Authenticator;
   readonly log: Log;
-  readonly write: Write;
+  /** Runs what waits for others, within the shares of the caller. */
+  prepare<T>(work: () => Promise<T>): Promise<T>;
 };
 
 export type Admitted = {
@@ -38,8 +39,10 @@ export async function runPhases(
   if (route.prepare !== undefined) {
     const signal = signalOf(context.request);
     try {
-      const upload = route.upload?.open(context.request);
-      prepared = await route.prepare({ ...call, db: scope.pools.reads.db, signal, upload });
+      prepared = await scope.prepare(async () => {
+        const upload = route.upload?.open(context.request);
+        return route.prepare?.({ ...call, db: scope.pools.reads.db, signal, upload });
+      });
     } catch (error) {
       throw signal.aborted && isAbort(error, signal) ? signal.reason : error;
     }
@@ -58,7 +61,7 @@ export async function runPhases(
 }
 
 async function handle(
-  { pools, authenticator, write }: PhaseScope,
+  { pools, authenticator }: PhaseScope,
   context: RequestContext,
   { route, granted, parts, onEvent }: Admitted,
   prepared: unknown,
@@ -72,10 +75,9 @@ async function handle(
     const { db } = method === 'GET' ? pools.reads : pools.writes;
     return run(method === 'GET' && route.prepare === undefined ? granted : await confirm(db), db);
   }
-  const { organizationId } = granted;
-  if (organizationId === undefined)
+  if (granted.organizationId === undefined)
     throw new Error(`${route.path} is tracked, and its access grants no organization`);
-  return write(organizationId, async (trx) => {
+  return pools.writes.write(async (trx) => {
     const confirmed = await confirm(trx);
     const outcome = await run(confirmed, trx);
     onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));

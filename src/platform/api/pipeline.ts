@@ -16,26 +16,28 @@ import { problemErrors } from './contract/error-formats.ts';
 import { pathsOf } from './contract/mount.ts';
 import { apiError, platformError, type StreamError, toApiError, toStreamError } from './errors.ts';
 import { toMissingReference } from './missing-references.ts';
-import { type PhaseScope, runPhases, toEntry } from './phases.ts';
+import { type Admitted, type PhaseScope, runPhases, toEntry } from './phases.ts';
 import { readParts } from './request-parts.ts';
 import { createRouteLimits, type LimitRoute } from './route-limits.ts';
 import type { Call, Route } from './route.ts';
 import { streamBody } from './stream/streamed-body.ts';
-import { createWriteTurns, defaultTurns } from './write-turns.ts';
+import type { ServerLimits, TenantLimits } from './limits.ts';
+import type { Leave, Party } from './shares/fair-queue.ts';
+import { createTenantShares, type TenantShares } from './shares/tenant-shares.ts';
 
 export type ApiScope = {
   readonly pools: RequestPools;
   readonly authenticator: Authenticator;
   readonly log: Log;
-  readonly maxBodyBytes: number;
+  readonly limits: Pick<ServerLimits, 'bodyBytes'> & TenantLimits;
 };
 
-type Scope = ApiScope & PhaseScope & { readonly limit: LimitRoute };
+type Scope = ApiScope & { readonly limit: LimitRoute; readonly shares: TenantShares };
 
 export function createApi(routes: readonly Route[], parts: ApiScope): Api {
   const scope: Scope = {
     ...parts,
-    write: createWriteTurns(parts.pools.writes, defaultTurns),
+    shares: createTenantShares(parts.pools, parts.limits),
     limit: createRouteLimits(),
   };
   const findRoute = createRouteTable(toRows(routes));
@@ -73,20 +75,17 @@ function toRows(routes: readonly Route[]): readonly Row[] {
 }
 
 async function respond(scope: Scope, route: Route, context: RequestContext): Promise<HttpResponse> {
-  const { request, url, params } = context;
+  const { request } = context;
   request.note({ route: route.path });
   let known: Grant | undefined;
   let pending: string | undefined;
   try {
     const granted = await enter(scope, route, request, (partly) => (known = partly));
     known = granted;
-    admitStream(route, request);
-    const parts = await readParts(route, { ...request, url }, params, scope.maxBodyBytes);
+    const party = partyOf(route, granted);
+    await admitStream(scope, route, request, party);
     const onEvent = (id: string): void => void (pending = id);
-    const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
-      runPhases(scope, context, { route, granted, parts, onEvent }),
-    );
-    return toResponse(scope, request, { route, outcome, call: { ...granted, ...parts } });
+    return await serve(scope, context, { route, granted, party, onEvent });
   } catch (thrown) {
     const error = toMissingReference(thrown);
     const { response, status } = toFailure(scope, route, request, error);
@@ -97,27 +96,89 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   }
 }
 
+type Entered = Omit<Admitted, 'parts'> & { readonly party: Party | undefined };
+
+/** Reads the parts of the request and runs its phases, within the shares of the caller. */
+async function serve(scope: Scope, context: RequestContext, entered: Entered): Promise<HttpResponse> {
+  const { route, granted, party } = entered;
+  const { request, url, params } = context;
+  const { authenticator, log, shares, limits } = scope;
+  const leave = await shareBytes(scope, route, request, party);
+  try {
+    const parts = await readParts(route, { ...request, url }, params, limits.bodyBytes);
+    const phases: PhaseScope = {
+      ...{ authenticator, log },
+      pools: party === undefined ? scope.pools : shares.pools(party),
+      prepare: (work) => (party === undefined ? work() : shares.prepare(party, work)),
+    };
+    const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
+      runPhases(phases, context, { ...entered, parts }),
+    );
+    return toResponse(scope, request, { route, outcome, call: { ...granted, ...parts } });
+  } finally {
+    leave?.();
+  }
+}
+
+/** Undefined for what anybody may call: it uses nothing that is shared. */
+function partyOf({ access }: Route, granted: Grant): Party | undefined {
+  const organization = granted.organizationId ?? granted.workspaceId;
+  return organization === undefined ? undefined : { organization, key: access.callerOf(granted) };
+}
+
 async function enter(
-  { pools, authenticator }: Scope,
-  { access }: Route,
+  { pools, authenticator, shares }: Scope,
+  route: Route,
   request: ApiRequest,
   onKnown: (partly: Grant) => void,
 ): Promise<Grant> {
+  const { access } = route;
+  let isAdmitted = false;
+  const admit = (party: Party | undefined): void => {
+    if (party === undefined || isAdmitted) return;
+    isAdmitted = true;
+    shares.admit(party);
+  };
+  // Before anything else is done for the caller: what is rejected then counts too.
   const onCaller = (partly: Grant): void => {
-    request.note({ keyId: partly.caller?.keyId, organizationId: partly.organizationId });
+    request.note({ keyId: partly.caller?.keyId });
     onKnown(partly);
+    if (partly.caller !== undefined)
+      admit({ organization: partly.caller.organization.id, key: partly.caller.keyId });
   };
   const granted = await access.enter(
     toEntry(request, { db: pools.authentication.db, authenticator, onCaller }),
   );
-  request.note({ organizationId: granted.organizationId });
   if (access.schemes.length > 0) request.connection.authenticated();
+  admit(partyOf(route, granted));
   return granted;
 }
 
+/** The process holds a body until its request has ended, and of an upload what is on its way. */
+async function shareBytes(
+  { shares, limits }: Scope,
+  { upload }: Route,
+  { head }: ApiRequest,
+  party: Party | undefined,
+): Promise<Leave | undefined> {
+  if (party === undefined || !head.hasBody) return undefined;
+  const length = Number(head.field('content-length') ?? limits.bodyBytes);
+  const held = upload === undefined ? limits.bodyBytes : UPLOAD_BYTES;
+  return shares.ingest(party, Math.min(length, held));
+}
+
+const UPLOAD_BYTES = 1024 * 1024;
+
 /** Before anything is done for it: a client that is rejected can try again. */
-function admitStream({ responses }: Route, { connection }: ApiRequest): void {
-  if (hasStream(responses) && !connection.openStream())
+async function admitStream(
+  { shares }: Scope,
+  { responses }: Route,
+  { connection, closed }: ApiRequest,
+  party: Party | undefined,
+): Promise<void> {
+  if (!hasStream(responses)) return;
+  if (party !== undefined) await shares.stream(party, closed);
+  if (!connection.openStream())
     throw new DomainError('too_many', 'Too many streams are open: try again later', STREAM_RETRY_MS);
 }
 

@@ -1,7 +1,13 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { codeOf, isStaleStatement, isTimeout, toDomainError } from './database-error.ts';
-import { Kysely, type KyselyTransaction, PostgresDialect, type PostgresPool } from './sql.ts';
+import {
+  type ConnectionProvider,
+  Kysely,
+  type KyselyTransaction,
+  PostgresDialect,
+  type PostgresPool,
+} from './sql.ts';
 import { nameOf } from './statement.ts';
 import type { Tables } from './tables.ts';
 
@@ -14,11 +20,18 @@ export type { Client };
 export type Database = Kysely<Tables>;
 export type Transaction = KyselyTransaction<Tables>;
 
+/** Decides when `work` may run. */
+export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+
 export type Store = {
   /** Its queries reject with a DomainError `unavailable` when the database cannot be reached or exceeds a limit. */
   readonly db: Database;
   /** Runs `work` in one transaction, and runs it again after a deadlock or a serialization failure. */
   write<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
+  /** The same connections, each of them taken, used and given back within `gate`. It must not be closed. */
+  within(gate: Gate): Store;
+  /** The largest number of connections. */
+  readonly size: number;
   /** The connections of the pool, and the number of callers that wait for one. */
   connections(): { readonly size: number; readonly idle: number; readonly waiting: number };
   /** Waits for running queries. */
@@ -76,21 +89,35 @@ function toPoolConfig({ acquireMs, lockMs, statementMs }: PoolLimits): PoolConfi
 /** Opens no connection before the first query. */
 export function openDatabase(options: DatabaseOptions): Store {
   const pool = openPool(options);
-  const db: Database = new Kysely({ dialect: new PostgresDialect({ pool: guardPool(pool, options) }) });
-  return {
-    db,
-    connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    async write(work) {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await db.transaction().execute(work);
-        } catch (error) {
-          if (attempt >= MAX_ATTEMPTS || !ROLLED_BACK.has(codeOf(error))) throw error;
-        }
-      }
+  const dialect = new PostgresDialect({ pool: guardPool(pool, options) });
+  const db: Database = new Kysely({ dialect });
+  // It begins and ends transactions on connections that it is given.
+  const driver = dialect.createDriver();
+  const createStore = (scope: Database): Store => ({
+    db: scope,
+    write: (work) => write(scope, work),
+    within(gate) {
+      const provider: ConnectionProvider = {
+        provideConnection: (consumer) => gate(() => db.getExecutor().provideConnection(consumer)),
+      };
+      const executor = db.getExecutor().withConnectionProvider(provider);
+      return createStore(new Kysely({ config: { dialect }, dialect, driver, executor }));
     },
+    size: options.maxConnections,
+    connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => db.destroy(),
-  };
+  });
+  return createStore(db);
+}
+
+async function write<T>(db: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction().execute(work);
+    } catch (error) {
+      if (attempt >= MAX_ATTEMPTS || !ROLLED_BACK.has(codeOf(error))) throw error;
+    }
+  }
 }
 
 /** The pool itself, for callers with SQL of their own. */

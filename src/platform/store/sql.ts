@@ -4,6 +4,7 @@ import type { ColumnType } from 'kysely';
 export { Kysely, PostgresDialect, sql } from 'kysely';
 export type {
   CompiledQuery,
+  ConnectionProvider,
   Generated,
   Selectable,
   Transaction as KyselyTransaction,

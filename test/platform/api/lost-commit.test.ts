@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
+import { defaultLimits } from '../../../src/platform/api/limits.ts';
 import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { listenerRoutes } from '../../../src/platform/control-plane/listener-routes.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
@@ -31,7 +32,7 @@ it.each(rows)(
       pools: onePool(store),
       authenticator,
       log: createLog('trace', { write: () => undefined }),
-      maxBodyBytes: 65_536,
+      limits: defaultLimits,
     });
     const request = createApiRequest('/v2/listeners', {
       method: 'POST',

@@ -1,6 +1,7 @@
 // What is said when the database is away: to the client that he may come back, to the operator what it is.
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
+import { defaultLimits } from '../../../src/platform/api/limits.ts';
 import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
@@ -17,7 +18,7 @@ it('a request without a database is a 503, and what is away is noted for the log
     pools: onePool(store),
     authenticator: createAuthenticator({ now: () => Date.now() }),
     log: createLog('trace', { write: (line) => void lines.push(line) }),
-    maxBodyBytes: 1024,
+    limits: defaultLimits,
   });
   const noted: object[] = [];
   const response = await api(

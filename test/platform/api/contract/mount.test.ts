@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anyone } from '../../../../src/platform/api/access.ts';
 import { mount, pathsOf } from '../../../../src/platform/api/contract/mount.ts';
+import { defaultLimits } from '../../../../src/platform/api/limits.ts';
 import { createApi } from '../../../../src/platform/api/pipeline.ts';
 import { defineRoute, type Route } from '../../../../src/platform/api/route.ts';
 import { createPlatformApi } from '../../../support/platform-api.ts';
@@ -39,7 +40,7 @@ describe('routes that are mounted', () => {
   it('on a path that another route has are a bug', async () => {
     await using api = await createPlatformApi();
     const pools = onePool(api.database.store);
-    const scope = { pools, authenticator: api.authenticator, maxBodyBytes: 1, log: undefined as never };
+    const scope = { pools, authenticator: api.authenticator, limits: defaultLimits, log: undefined as never };
     const both = [...mount([route], { under: ['', '/api'] }), { ...route, path: '/api/a/{id}' }];
     expect(() => createApi(both, scope)).toThrow('two routes for GET /api/a/{id}');
   });

@@ -65,7 +65,12 @@ export async function openStreams(
   const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
   const authenticator = createAuthenticator({ now: () => Date.now() });
   const server = await openServer({
-    api: createApi(routes, { pools: onePool(store), authenticator, log, maxBodyBytes: 1024 }),
+    api: createApi(routes, {
+      pools: onePool(store),
+      authenticator,
+      log,
+      limits: { ...defaultLimits, bodyBytes: 1024 },
+    }),
     listen: { host: '127.0.0.1', port: 0 },
     limits: { ...defaultLimits, drainMs: 5000, ...limits },
     trustedProxies: noProxies,

@@ -1,0 +1,220 @@
+// Who gets the next place where there are fewer places than requests. Each organization, and each key in it, has a share that
+// it cannot exceed. Within the shares the places are free for whoever asks; where several wait, the one that holds the
+// fewest comes first, and among equals the one that was served longest ago. Pure but for its clock.
+import { DomainError } from '../../../base/domain-error.ts';
+
+/** Who asks: a key, and the organization that it belongs to. */
+export type Party = { readonly organization: string; readonly key: string };
+
+export type QueueLimits = {
+  readonly places: number;
+  readonly perOrganization: number;
+  readonly perKey: number;
+  /** How long a request waits for its places before it is rejected. */
+  readonly waitMs: number;
+  /** Requests of one organization that wait; the next one is rejected at once. */
+  readonly maxWaiting: number;
+};
+
+export type Clock = {
+  /** Milliseconds. */
+  now(): number;
+  /** Returns a function that cancels the call. */
+  after(ms: number, call: () => void): () => void;
+};
+
+/** Gives the places back; only the first call counts. */
+export type Leave = () => void;
+
+type Waiter = { readonly weight: number; start(leave: Leave): void };
+type Key = { running: number; served: number; readonly waiting: Set<Waiter> };
+type Tenant = {
+  running: number;
+  /** The number of its latest start; 0 for who was not served yet. */
+  served: number;
+  waiting: number;
+  readonly keys: Map<string, Key>;
+  /** The starts of what runs, the oldest first. */
+  readonly starts: Set<{ readonly atMs: number }>;
+  /** How long a request held its places of late. */
+  heldMs: number;
+};
+
+/** How much the latest request counts in the mean. */
+const WEIGHT_OF_LAST = 0.2;
+const MAX_RETRY_MS = 60_000;
+
+export class FairQueue {
+  readonly #limits: QueueLimits;
+  readonly #clock: Clock;
+  readonly #rejection: string;
+  /** Those who wait or hold a place. */
+  readonly #tenants = new Map<string, Tenant>();
+  #running = 0;
+  #served = 0;
+  #waiting = 0;
+
+  /** `rejection` is the text of the error for who found no place. */
+  constructor(limits: QueueLimits, clock: Clock, rejection: string) {
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#rejection = rejection;
+  }
+
+  async run<T>(party: Party, work: () => Promise<T>): Promise<T> {
+    const leave = await this.enter(party);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  /** Takes `weight` places, at most those of a key; throws DomainError `too_many` when they do not come in time. */
+  async enter(party: Party, weight = 1): Promise<Leave> {
+    const wanted = Math.min(weight, this.#limits.perKey);
+    const tenant = this.#tenantOf(party);
+    if (this.#waiting === 0 && this.#fits(tenant, keyOf(tenant, party), wanted) && this.#isFree(wanted))
+      return this.#take(party, wanted);
+    if (this.#limits.waitMs > 0 && tenant.waiting < this.#limits.maxWaiting) return this.#wait(party, wanted);
+    const rejection = this.#reject(tenant);
+    this.#forget(party);
+    throw rejection;
+  }
+
+  #wait(party: Party, weight: number): Promise<Leave> {
+    const { promise, resolve, reject } = Promise.withResolvers<Leave>();
+    const tenant = this.#tenantOf(party);
+    const { waiting } = keyOf(tenant, party);
+    const remove = (): void => {
+      waiting.delete(waiter);
+      tenant.waiting -= 1;
+      this.#waiting -= 1;
+    };
+    const cancel = this.#clock.after(this.#limits.waitMs, () => {
+      const rejection = this.#reject(tenant);
+      remove();
+      this.#forget(party);
+      reject(rejection);
+      // It may have been in the way of a smaller one.
+      this.#serve();
+    });
+    const waiter: Waiter = {
+      weight,
+      start(leave) {
+        cancel();
+        remove();
+        resolve(leave);
+      },
+    };
+    waiting.add(waiter);
+    tenant.waiting += 1;
+    this.#waiting += 1;
+    this.#serve();
+    return promise;
+  }
+
+  /** Starts what waits, as far as there are places. */
+  #serve(): void {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const { party, waiter } = next;
+      // What fits its shares is waited for: smaller requests must not overtake it for ever.
+      if (!this.#isFree(waiter.weight)) return;
+      waiter.start(this.#take(party, waiter.weight));
+    }
+  }
+
+  /** Of what fits its shares: the first request of who holds the fewest places. */
+  #next(): { readonly party: Party; readonly waiter: Waiter } | undefined {
+    if (this.#waiting === 0) return undefined;
+    let best: { readonly party: Party; readonly waiter: Waiter; readonly tenant: Tenant } | undefined;
+    for (const [organization, tenant] of this.#tenants) {
+      if (tenant.waiting === 0 || (best !== undefined && !precedes(tenant, best.tenant))) continue;
+      const found = this.#nextOf(tenant);
+      if (found !== undefined)
+        best = { party: { organization, key: found.name }, waiter: found.waiter, tenant };
+    }
+    return best;
+  }
+
+  #nextOf(tenant: Tenant): { readonly name: string; readonly waiter: Waiter } | undefined {
+    let best: { readonly name: string; readonly waiter: Waiter; readonly key: Key } | undefined;
+    for (const [name, key] of tenant.keys) {
+      const [waiter] = key.waiting;
+      if (waiter === undefined || (best !== undefined && !precedes(key, best.key))) continue;
+      if (this.#fits(tenant, key, waiter.weight)) best = { name, waiter, key };
+    }
+    return best;
+  }
+
+  #fits(tenant: Tenant, key: Key, weight: number): boolean {
+    const { perOrganization, perKey } = this.#limits;
+    return tenant.running + weight <= perOrganization && key.running + weight <= perKey;
+  }
+
+  #isFree(weight: number): boolean {
+    return this.#running + weight <= this.#limits.places;
+  }
+
+  #take(party: Party, weight: number): Leave {
+    const tenant = this.#tenantOf(party);
+    const key = keyOf(tenant, party);
+    const start = { atMs: this.#clock.now() };
+    tenant.starts.add(start);
+    const count = (places: number): void => {
+      this.#running += places;
+      tenant.running += places;
+      key.running += places;
+    };
+    count(weight);
+    tenant.served = key.served = this.#served += 1;
+    return () => {
+      if (!tenant.starts.delete(start)) return;
+      const held = this.#clock.now() - start.atMs;
+      tenant.heldMs += WEIGHT_OF_LAST * (held - tenant.heldMs);
+      count(-weight);
+      this.#forget(party);
+      this.#serve();
+    };
+  }
+
+  /** By then the requests before it have ended, when they take as long as those of late. */
+  #reject(tenant: Tenant): DomainError {
+    const [oldest = { atMs: this.#clock.now() }] = tenant.starts;
+    const heldMs = Math.max(tenant.heldMs, this.#clock.now() - oldest.atMs);
+    const retryMs = ((tenant.waiting + 1) * heldMs) / Math.max(1, tenant.starts.size);
+    return new DomainError('too_many', this.#rejection, Math.min(Math.max(1, retryMs), MAX_RETRY_MS));
+  }
+
+  #tenantOf({ organization }: Party): Tenant {
+    const known = this.#tenants.get(organization);
+    if (known !== undefined) return known;
+    const counts = { running: 0, served: 0, waiting: 0, heldMs: 0 };
+    const tenant: Tenant = { ...counts, keys: new Map(), starts: new Set() };
+    this.#tenants.set(organization, tenant);
+    return tenant;
+  }
+
+  /** Who neither waits nor holds a place is not remembered. */
+  #forget({ organization, key: name }: Party): void {
+    const tenant = this.#tenants.get(organization);
+    const key = tenant?.keys.get(name);
+    if (tenant === undefined || key === undefined) return;
+    if (key.running === 0 && key.waiting.size === 0) tenant.keys.delete(name);
+    if (tenant.keys.size === 0) this.#tenants.delete(organization);
+  }
+}
+
+function keyOf(tenant: Tenant, { key: name }: Party): Key {
+  const known = tenant.keys.get(name);
+  if (known !== undefined) return known;
+  const key: Key = { running: 0, served: 0, waiting: new Set() };
+  tenant.keys.set(name, key);
+  return key;
+}
+
+type Turn = Pick<Key, 'running' | 'served'>;
+
+function precedes(one: Turn, other: Turn): boolean {
+  return one.running === other.running ? one.served < other.served : one.running < other.running;
+}

@@ -1,0 +1,94 @@
+// What one organization, and one key of it, may use of a process: requests a second, connections to the database for reads
+// and for writes, requests that wait for other systems, streams, and bytes of requests. Nobody else waits behind them.
+import { DomainError } from '../../../base/domain-error.ts';
+import type { Store } from '../../store/database.ts';
+import type { RequestPools } from '../../store/pools.ts';
+import type { TenantLimits } from '../limits.ts';
+import { type Clock, FairQueue, type Leave, type Party, type QueueLimits } from './fair-queue.ts';
+import { createRateLimit } from './rate-limit.ts';
+
+export type TenantShares = {
+  /** Throws DomainError `too_many` above the rate of the key or of the organization. */
+  admit(party: Party): void;
+  /** The pools for one request: each connection is taken within the shares. */
+  pools(party: Party): Pick<RequestPools, 'reads' | 'writes'>;
+  /** Runs what waits for other systems. */
+  prepare<T>(party: Party, work: () => Promise<T>): Promise<T>;
+  /** Counts a stream until `closed` resolves. */
+  stream(party: Party, closed: Promise<unknown>): Promise<void>;
+  /** Counts bytes of a request that the process holds. */
+  ingest(party: Party, bytes: number): Promise<Leave>;
+};
+
+/** A client that waits longer has better things to do. */
+const WAIT_MS = 2_000;
+const MAX_WAITING = 256;
+/** More than are active at a time; the tables of buckets stay small. */
+const MAX_NAMES = 20_000;
+
+const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, call) {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+export function createTenantShares(
+  pools: Pick<RequestPools, 'reads' | 'writes'>,
+  limits: TenantLimits,
+  clock: Clock = systemClock,
+): TenantShares {
+  const rate = (perSecond: number) => createRateLimit({ perSecond, maxNames: MAX_NAMES, now: clock.now });
+  const rates = { key: rate(limits.keyRequestsPerS), organization: rate(limits.organizationRequestsPerS) };
+  const waits = { waitMs: WAIT_MS, maxWaiting: MAX_WAITING };
+  const queue = (sizes: Sizes, what: string, waiting = waits): FairQueue =>
+    new FairQueue(
+      { ...sizes, ...waiting },
+      clock,
+      `Too many ${what} of this organization or key at the same time`,
+    );
+  const reads = queue(sharesOf(pools.reads.size), 'reads');
+  const writes = queue(sharesOf(pools.writes.size), 'writes');
+  const preparing = queue(partsOf(limits.preparing, limits.organizationPreparing), 'requests that wait');
+  const streams = queue(partsOf(limits.streams, limits.organizationStreams), 'streams', {
+    ...waits,
+    waitMs: 0,
+  });
+  const ingest = queue(partsOf(limits.ingestBytes, limits.organizationIngestBytes), 'bytes');
+  const within = (store: Store, line: FairQueue, party: Party): Store =>
+    store.within((work) => line.run(party, work));
+  return {
+    admit({ organization, key }) {
+      const waitMs = rates.key.take(key) || rates.organization.take(organization);
+      if (waitMs > 0) throw new DomainError('too_many', TOO_FAST, waitMs);
+    },
+    pools: (party) => ({
+      reads: within(pools.reads, reads, party),
+      writes: within(pools.writes, writes, party),
+    }),
+    prepare: (party, work) => preparing.run(party, work),
+    async stream(party, closed) {
+      void closed.then(await streams.enter(party));
+    },
+    ingest: (party, bytes) => ingest.enter(party, bytes),
+  };
+}
+
+const TOO_FAST = 'Too many requests of this organization or key: send fewer in a second';
+
+type Sizes = Pick<QueueLimits, 'places' | 'perOrganization' | 'perKey'>;
+
+/**
+ * Of the connections of a pool: three quarters for an organization, so that another one finds a free connection although
+ * this one keeps its own busy for long.
+ */
+export function sharesOf(places: number): Sizes {
+  const perOrganization = Math.max(1, Math.min(places - 1, Math.ceil(places * 0.75)));
+  return { places, perOrganization, perKey: perOrganization < 3 ? perOrganization : perOrganization - 1 };
+}
+
+/** A key may have half of what its organization may have. */
+function partsOf(places: number, perOrganization: number): Sizes {
+  return { places, perOrganization, perKey: Math.max(1, Math.floor(perOrganization / 2)) };
+}

@@ -1,0 +1,166 @@
+// What one tenant uses up, another one still has: connections, requests that wait, streams, and a rate.
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { z } from '../../../../src/base/schema.ts';
+import { inOrganization } from '../../../../src/platform/api/access.ts';
+import { eventStream } from '../../../../src/platform/api/responses.ts';
+import { defineRoute, type Route } from '../../../../src/platform/api/route.ts';
+import { sharesOf } from '../../../../src/platform/api/shares/tenant-shares.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
+import {
+  type Asked,
+  createPlatformApi,
+  type PlatformApi,
+  type PlatformApiOptions,
+} from '../../../support/platform-api.ts';
+
+it.each([
+  [1, 1, 1],
+  [2, 1, 1],
+  [3, 2, 2],
+  [5, 4, 3],
+  [8, 6, 5],
+  [51, 39, 38],
+])('of %i connections an organization may have %i, a key %i', (places, perOrganization, perKey) => {
+  expect(sharesOf(places)).toEqual({ places, perOrganization, perKey });
+});
+
+type Tenant = { readonly id: string; readonly key: string };
+type Scene = AsyncDisposable & { readonly api: PlatformApi; readonly a: Tenant; readonly b: Tenant };
+
+async function open(options: PlatformApiOptions = {}): Promise<Scene> {
+  const api = await createPlatformApi(options);
+  const addTenant = async (): Promise<Tenant> => {
+    const id = await api.addOrganization();
+    await api.addWorkspace(id);
+    return { id, key: await api.addServiceKey(id, 'ORGANIZATION_ADMIN') };
+  };
+  const [a, b] = [await addTenant(), await addTenant()];
+  return { api, a, b, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() };
+}
+
+const create = ({ api }: Scene, { key }: Tenant): Promise<Asked> =>
+  api.ask('POST', '/v2/listeners', {
+    key,
+    body: { compute_type: 'k8s', compute_id: randomUUID(), compute_config: {} },
+  });
+
+describe('connections', () => {
+  it('for writes that one organization uses up hold up no other', async () => {
+    await using scene = await open();
+    const { api, a, b } = scene;
+    expect((await create(scene, a)).status).toBe(201);
+    const held = await api.database.owner.db.startTransaction().execute();
+    await sql`select from audit_heads where organization_id = ${a.id} for update`.execute(held);
+    // More than the platform has connections here.
+    const waiting = Array.from({ length: 20 }, () => create(scene, a));
+    for (let count = 0; count < 5; count += 1) expect((await create(scene, b)).status).toBe(201);
+    await held.rollback().execute();
+    const statuses = new Set((await Promise.all(waiting)).map(({ status }) => status));
+    expect([...statuses].filter((status) => status !== 201 && status !== 429)).toEqual([]);
+  });
+
+  it('for reads that one organization uses up hold up neither others nor its own writes', async () => {
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    let running = 0;
+    const slow: Route = defineRoute({
+      ...described('/slow'),
+      responses: { 204: null },
+      // Holds its connection, as a query does.
+      handle: (call) =>
+        call.db.connection().execute(async () => {
+          running += 1;
+          if (running === 5) begun.resolve();
+          await released.promise;
+        }),
+    });
+    await using scene = await open({ routes: [slow] });
+    const { api, a, b } = scene;
+    const waiting = Array.from({ length: 40 }, () => api.ask('GET', '/slow', { key: a.key }));
+    await begun.promise;
+    const read = await api.ask('GET', '/v2/listeners', { key: b.key });
+    expect([read.status, running]).toEqual([200, 5]);
+    released.resolve();
+    const statuses = new Set((await Promise.all(waiting)).map(({ status }) => status));
+    expect([...statuses].filter((status) => status !== 204 && status !== 429)).toEqual([]);
+  });
+});
+
+function described(path: string) {
+  return {
+    method: 'GET',
+    path,
+    tag: 'Test',
+    summary: 'a test',
+    access: inOrganization('organization:manage'),
+    tracking: { untracked: 'a test' },
+  } as const;
+}
+
+describe('requests that wait for others', () => {
+  it('are limited for a key and an organization, and fail no write of their own organization', async () => {
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    let running = 0;
+    const waits: Route = defineRoute({
+      ...described('/waits'),
+      responses: { 200: z.strictObject({ ok: z.boolean() }) },
+      async prepare() {
+        running += 1;
+        if (running === 4) begun.resolve();
+        await released.promise;
+      },
+      handle: async () => ({ body: { ok: true } }),
+    });
+    await using scene = await open({ routes: [waits], limits: { organizationPreparing: 8 } });
+    const { api, a, b } = scene;
+    const waiting = Array.from({ length: 5 }, () => api.ask('GET', '/waits', { key: a.key }));
+    await begun.promise;
+    for (const tenant of [a, b]) expect((await create(scene, tenant)).status).toBe(201);
+    // The fifth found no place within two seconds, by the clock of the process.
+    const first = await Promise.race(waiting);
+    expect([first.status, running]).toEqual([429, 4]);
+    expect(Number(first.headers.get('retry-after'))).toBeGreaterThanOrEqual(2);
+    released.resolve();
+    expect((await Promise.all(waiting)).map(({ status }) => status).toSorted()).toEqual([
+      ...[200, 200, 200, 200, 429],
+    ]);
+  });
+});
+
+describe('streams', () => {
+  it('are limited for a key and an organization', async () => {
+    const route: Route = defineRoute({
+      ...described('/streams'),
+      responses: { 200: eventStream() },
+      handle: async () => ({}),
+      async *stream() {
+        yield { event: 'one', data: {}, id: '0' };
+      },
+    });
+    await using scene = await open({ routes: [route], limits: { organizationStreams: 2 } });
+    const { api, a, b } = scene;
+    const ask = ({ key }: Tenant): Promise<Asked> => api.ask('GET', '/streams', { key });
+    // In this test no stream is ever closed.
+    expect((await ask(a)).status).toBe(200);
+    const rejected = await ask(a);
+    expect([rejected.status, Number(rejected.headers.get('retry-after'))]).toEqual([429, 1]);
+    expect((await ask(b)).status).toBe(200);
+  });
+});
+
+describe('the rate', () => {
+  it('of a key is limited, also of rejected requests, and says when there is a token', async () => {
+    await using scene = await open({ limits: { keyRequestsPerS: 1 } });
+    const { api, a, b } = scene;
+    const viewer = await api.addMemberKey(a.id, 'ORGANIZATION_USER');
+    const statuses: number[] = [];
+    for (let count = 0; count < 3; count += 1)
+      statuses.push((await api.ask('PATCH', '/api/v1/orgs/current', { key: viewer, body: {} })).status);
+    expect(statuses).toEqual([403, 403, 429]);
+    const { status, headers } = await api.ask('GET', '/v2/listeners', { key: viewer });
+    expect([status, headers.get('retry-after')]).toEqual([429, '1']);
+    for (const { key } of [a, b]) expect((await api.ask('GET', '/v2/listeners', { key })).status).toBe(200);
+  });
+});
