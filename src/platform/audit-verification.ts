@@ -3,6 +3,7 @@
 import type { KeyObject } from 'node:crypto';
 import { InputError } from '../base/input-error.ts';
 import { openCheckpointSink } from './audit/checkpoint-sink.ts';
+import { findChangedDefinitions } from './audit/definitions.ts';
 import { formatFinding } from './audit/finding.ts';
 import { publicKeyFile, readVerificationKey } from './audit/signing-key.ts';
 import { type VerificationCounts, verifyLog } from './audit/verify.ts';
@@ -42,8 +43,10 @@ export async function verifyInstallation({
     organizationId,
     report: (finding) => report(formatFinding(finding)),
   });
+  const changed = await findChangedDefinitions(database.store.db);
+  for (const sentence of changed) report(`definition_changed: ${sentence}`);
   const coverage = { ...counts, keys: keys.length, location, organizationId, nowMs };
-  return { ...counts, uncompared: findUncompared(coverage) };
+  return { ...counts, findings: counts.findings + changed.length, uncompared: findUncompared(coverage) };
 }
 
 /** Empty when no platform has run here: checkpoints, if there are any, then prove nothing. */

@@ -123,6 +123,19 @@ describe('sallyport audit verify', () => {
     expect(stdout).toContain('3 events of 1 organization, 0 checkpoints: tampered with, 1 finding\n');
   });
 
+  it('exits with 1 where the database hides events by a definition, and names it', async () => {
+    const { args, file } = await writeOwn();
+    const set = (what: string): Promise<unknown> =>
+      sql.raw(`alter table audit_events ${what} row level security`).execute(database.owner.db);
+    await set('enable');
+    const { code, stdout } = await verify(...args, '--checkpoints', file);
+    await set('disable');
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('definition_changed: audit_events has row security'),
+    ]);
+  });
+
   it('needs only the public key to check checkpoints', async () => {
     const keyFile = join(scratch.path, 'elsewhere.key');
     const file = join(scratch.path, 'elsewhere.jsonl');
