@@ -54,12 +54,17 @@ export type HttpServerOptions = {
   readonly accept?: (socket: Socket) => Duplex | undefined;
 };
 
+/** A client that sends more behind one request is no client: its connection is cut off. */
+const MAX_PIPELINED = 16;
+
 export class HttpServer {
   /** To listen with. */
   readonly listener: NetServer;
   readonly #options: HttpServerOptions;
   readonly #sockets: Set<Duplex> = new Set();
   readonly #exchanges: Map<Duplex, Exchange> = new Map();
+  /** How many requests came behind the one that runs. */
+  readonly #pipelined: Map<Duplex, number> = new Map();
   /** Each ends when its request is handled and its response written or cut off. */
   readonly #work: Set<Promise<unknown>> = new Set();
   readonly #draining: AbortController = new AbortController();
@@ -84,7 +89,10 @@ export class HttpServer {
       const socket = options.accept === undefined ? raw : options.accept(raw);
       if (socket === undefined) return;
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#pipelined.delete(socket);
+      });
       // A wrapped socket has all of a Socket that Node's server asks for.
       for (const listener of serve) listener.call(server, socket as Socket);
     });
@@ -143,8 +151,7 @@ export class HttpServer {
     const { socket } = incoming;
     // The parser reads what it was given to the end, even after the socket was destroyed.
     if (socket.destroyed) return;
-    // One request at a time: Node would hold any number of pipelined ones, and loses count when one is cut.
-    if (this.#exchanges.has(socket)) return void socket.destroy();
+    if (this.#exchanges.has(socket)) return this.#ignorePipelined(socket);
     const closed = Promise.withResolvers<number | undefined>();
     const left = new AbortController();
     const exchange = this.#open(incoming, outgoing, { left: left.signal, closed: closed.promise });
@@ -154,6 +161,7 @@ export class HttpServer {
     outgoing.on('error', () => outgoing.destroy());
     outgoing.once('close', () => {
       this.#exchanges.delete(socket);
+      if (this.#pipelined.delete(socket)) socket.end(() => socket.destroy());
       closed.resolve(isWritten ? outgoing.statusCode : undefined);
       if (!isWritten) left.abort(new RequestError('client_gone'));
     });
@@ -161,6 +169,16 @@ export class HttpServer {
     const work = Promise.all([handled, closed.promise]);
     this.#work.add(work);
     void work.finally(() => this.#work.delete(work));
+  }
+
+  /**
+   * One request at a time: Node would hold any number of pipelined ones, and loses count when one is cut. The first is
+   * answered, and its response ends the connection: the client sends the others again (RFC 9112 §9.3.2).
+   */
+  #ignorePipelined(socket: Duplex): void {
+    const count = (this.#pipelined.get(socket) ?? 0) + 1;
+    if (count > MAX_PIPELINED) return void socket.destroy();
+    this.#pipelined.set(socket, count);
   }
 
   #open(
@@ -195,7 +213,7 @@ export class HttpServer {
     const { limits, log, handle } = this.#options;
     try {
       const response = await handle(exchange);
-      const isLast = this.#draining.signal.aborted;
+      const isLast = this.#draining.signal.aborted || this.#pipelined.has(incoming.socket);
       await sendResponse(incoming, outgoing, response, {
         requestId,
         isLast,

@@ -118,6 +118,62 @@ describe('a streamed response', () => {
   });
 });
 
+describe('pipelined requests', () => {
+  it('leave the first its response, which ends the connection, and are not handled', async () => {
+    const handled: string[] = [];
+    const arrived = Promise.withResolvers<void>();
+    await using scene = await openScene(async ({ head, socket }) => {
+      handled.push(head.target);
+      // The others arrive while the first is handled: Node emits them in the same turn.
+      if (handled.length === 1) setImmediate(arrived.resolve);
+      await arrived.promise;
+      return { status: 200, body: `${head.target} of ${socket.remoteAddress}` };
+    });
+    await using client = await scene.connect();
+    const texts = ['/1', '/2', '/3'].map((target) => GET.replace('/', target));
+    await client.send(texts.join(''));
+    const { head, text } = await client.readResponse();
+    expect([head.status, text]).toEqual([200, '/1 of 127.0.0.1']);
+    expect(head.headers).toContainEqual(['Connection', 'close']);
+    expect(await client.finished).toBe('end');
+    expect(handled).toEqual(['/1']);
+  });
+
+  it('end the connection after a response whose head was sent before they came', async () => {
+    const more = Promise.withResolvers<void>();
+    async function* produce(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('ab');
+      await more.promise;
+      yield Buffer.from('cd');
+    }
+    const received = Promise.withResolvers<void>();
+    let requests = 0;
+    await using scene = await openScene(async () => stream(produce()));
+    scene.server.listener.on('request', () => {
+      requests += 1;
+      if (requests === 2) received.resolve();
+    });
+    await using client = await scene.connect();
+    await client.send(GET);
+    await client.readHead();
+    await client.send(GET);
+    await received.promise;
+    more.resolve();
+    expect(String((await client.readBody()).content)).toBe('abcd');
+    expect(await client.finished).toBe('end');
+  });
+
+  it('cut the connection off when there are many', async () => {
+    const never = Promise.withResolvers<never>();
+    await using scene = await openScene(() => never.promise);
+    await using client = await scene.connect();
+    await client.send(GET.repeat(18));
+    await client.finished;
+    expect(client.transcript).toBe('');
+    never.reject(new Error('over'));
+  });
+});
+
 describe('the signals of an exchange', () => {
   it('report that the client left, and that the server drains', async () => {
     const seen: string[] = [];
