@@ -3,11 +3,12 @@
 import type { KeyObject } from 'node:crypto';
 import { InputError } from '../base/input-error.ts';
 import { openCheckpointSink } from './audit/checkpoint-sink.ts';
-import { findChangedDefinitions } from './audit/definitions.ts';
+
 import { formatFinding } from './audit/finding.ts';
 import { publicKeyFile, readVerificationKey } from './audit/signing-key.ts';
 import { type VerificationCounts, verifyLog } from './audit/verify.ts';
 import { findUncompared } from './audit-coverage.ts';
+import { findChangedDefinitions } from './audit-definitions.ts';
 import type { PlatformConfig } from './config.ts';
 import { openOperatorStore } from './operator-database.ts';
 import { codeOf } from './store/database-error.ts';

@@ -172,8 +172,8 @@ export class HttpServer {
   }
 
   /**
-   * One request at a time: Node would hold any number of pipelined ones, and loses count when one is cut. The first is
-   * answered, and its response ends the connection: the client sends the others again (RFC 9112 §9.3.2).
+   * One request at a time: Node would hold any number of pipelined ones, and loses count when one is cut. The first
+   * gets its response, which ends the connection: the client sends the others again (RFC 9112 §9.3.2).
    */
   #ignorePipelined(socket: Duplex): void {
     const count = (this.#pipelined.get(socket) ?? 0) + 1;

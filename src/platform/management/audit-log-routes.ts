@@ -8,7 +8,7 @@ import { ocsfEventSchema } from '../audit/ocsf-schema.ts';
 import { operations } from '../audit/operations.ts';
 import { type EventQuery, listEvents } from '../audit/query.ts';
 import { type EventWindow, settleWindow } from '../audit/window.ts';
-import { type EntitlementDefaults, mayUseAuditLogs } from '../identity/entitlement.ts';
+import { type EntitlementDefaults, auditLogRefusal } from '../identity/entitlement.ts';
 
 const moment = z.iso.datetime({
   offset: true,
@@ -37,8 +37,9 @@ export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Ro
       unknownNames: 'refuse',
       responses: { 200: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }) },
       async prepare(call): Promise<EventWindow> {
-        if (!mayUseAuditLogs(call.caller.organization, defaults))
-          throw new DomainError('forbidden', 'Audit logs are not available to this organization');
+        const reason = auditLogRefusal(call.caller.organization, defaults);
+        if (reason !== undefined)
+          throw new DomainError('forbidden', `Audit logs are not available to this organization: ${reason}`);
         // A cursor contains the window that its first page settled.
         if (call.query.cursor !== undefined) return { start: 0, end: 0 };
         return settleWindow(call.db, toEventQuery(call), call.signal);

@@ -160,19 +160,19 @@ describe('the audit log', () => {
   });
 
   it.each([
-    [{ plan: 'developer' }, false],
-    [{ isPersonal: true }, false],
-    [{ config: {} }, false],
-    [{ config: { can_use_audit_logs: false } }, false],
-    [{ config: { can_use_audit_logs: true } }, true],
-  ])('of an organization with %j is readable: %s', async (given, isReadable) => {
+    [{ plan: 'developer' }, 'its plan is not enterprise'],
+    [{ isPersonal: true }, 'it is a personal organization'],
+    [{ config: {} }, 'its feature can_use_audit_logs is off'],
+    [{ config: { can_use_audit_logs: false } }, 'its feature can_use_audit_logs is off'],
+    [{ config: { can_use_audit_logs: true } }, undefined],
+  ])('of an organization with %j is readable, or the response says why not: %s', async (given, reason) => {
     const id = await api.addOrganization(given);
     const key = await api.addServiceKey(id, 'ORGANIZATION_OPERATOR');
     const { status, body } = await api.ask('GET', '/api/v1/audit-logs', { key });
-    expect(status).toBe(isReadable ? 200 : 403);
-    if (!isReadable)
+    expect(status).toBe(reason === undefined ? 200 : 403);
+    if (reason !== undefined)
       expect(body).toMatchObject({
-        detail: 'Audit logs are not available to this organization',
+        detail: `Audit logs are not available to this organization: ${reason}`,
         code: 'forbidden',
       });
   });

@@ -1,9 +1,9 @@
 // Compares the definitions of the audit log in the database with those of the migrations: tables, triggers, functions and
 // privileges. The owner of the tables can change them, so that the log shows less than is stored, or accepts changes.
-import type { Database } from '../store/database.ts';
-import { migrations } from '../store/migrate.ts';
-import { RUNTIME } from '../store/roles.ts';
-import { sql } from '../store/sql.ts';
+import type { Database } from './store/database.ts';
+import { migrations } from './store/migrate.ts';
+import { RUNTIME } from './store/roles.ts';
+import { sql } from './store/sql.ts';
 
 const TABLES: readonly string[] = ['audit_events', 'audit_heads', 'audit_checkpoints', 'audit_settled'];
 

@@ -1,9 +1,9 @@
 // What the owner of the tables can change without changing an event, so that the log shows less than is stored, or accepts
 // changes from then on.
 import { beforeEach, expect, it } from 'vitest';
-import { findChangedDefinitions } from '../../../src/platform/audit/definitions.ts';
-import { sql } from '../../../src/platform/store/sql.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { findChangedDefinitions } from '../../src/platform/audit-definitions.ts';
+import { sql } from '../../src/platform/store/sql.ts';
+import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
 
 let database: TestDatabase;
 // One for each test: the definitions themselves are changed.
