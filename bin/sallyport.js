@@ -130,7 +130,7 @@ function runOn(binary) {
   if (process.execve && stdio.length === 3) {
     process.execve(binary, [binary, ...args], process.env);
   }
-  refuseExposedSecrets();
+  refuseExposedSecrets(binary);
   const env = { ...process.env, SALLYPORT_LAUNCHER_PID: String(process.pid) };
   const child = builtin('node:child_process').spawn(binary, args, { stdio, env });
   forwardSignals(child);
@@ -144,17 +144,23 @@ function runOn(binary) {
 }
 
 // This process would run beside the program, and /proc shows a process's initial environment until it ends.
-function refuseExposedSecrets() {
+function refuseExposedSecrets(binary) {
   const isPlatform = ['platform', 'audit'].includes(process.argv[2]);
   const exposed = Object.keys(process.env).find(
     (name) => isSidecarSecret(name) || (isPlatform && isPlatformSecret(name)),
   );
   if (!exposed) return;
-  const instead = isSidecarSecret(exposed) ? `, or give the secret as a file (${exposed}_FILE)` : '';
   stop(
     `${exposed} would stay readable in the environment of this Node ${process.versions.node}: ` +
-      `start Sallyport with Node ${FLOOR} or newer${instead}`,
+      `start ${launcher} with Node ${FLOOR} or newer, for example ${binary}${alternativeTo(exposed)}`,
   );
+}
+
+/** Where the secret can be set in place of its variable. */
+function alternativeTo(name) {
+  if (isSidecarSecret(name)) return `, or give the secret as a file (${name}_FILE)`;
+  const setting = name === 'DATABASE_URL' ? 'database.url' : 'database.owner_url';
+  return name.endsWith('_URL') ? `, or set ${setting} in a config file (--config FILE)` : '';
 }
 
 function isSidecarSecret(name) {

@@ -185,19 +185,23 @@ describe('on a Node that is too old', () => {
   });
 
   it.each([
-    ['DATABASE_URL', 'postgresql://me:hush@localhost/a', 1],
-    ['DATABASE_URL', 'postgresql:///a?host=/run&user=me&password=hush', 1],
-    ['DATABASE_URL', 'postgresql:///a?host=/run&user=me', 0],
-    ['SALLYPORT_BOOTSTRAP_API_KEY', 'hush', 1],
-  ])('refuses the same for %s of the platform: %s', async (name, value, expected) => {
-    await using scratch = await createScratch();
-    const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
-    const options = { old: true, env: { [name]: value } };
-    const { code, stderr } = await run(file, ['platform', '--secrets-fd', '3'], options);
-    expect(code).toBe(expected);
-    expect(stderr.includes(`${name} would stay readable`)).toBe(expected === 1);
-    expect(stderr).not.toContain('hush');
-  });
+    ['DATABASE_URL', 'postgresql://me:hush@localhost/a', 1, ', or set database.url in a config file'],
+    ['DATABASE_URL', 'postgresql:///a?host=/run&user=me&password=hush', 1, ', or set database.url in'],
+    ['DATABASE_URL', 'postgresql:///a?host=/run&user=me', 0, ''],
+    ['SALLYPORT_BOOTSTRAP_API_KEY', 'hush', 1, 'node\n'],
+  ])(
+    'refuses the same for %s of the platform, and names the way out: %s',
+    async (name, value, expected, way) => {
+      await using scratch = await createScratch();
+      const file = await createPackage(scratch, { at: 'checkout', bundle: true, runtime: true });
+      const options = { old: true, env: { [name]: value } };
+      const { code, stderr } = await run(file, ['platform', '--secrets-fd', '3'], options);
+      expect(code).toBe(expected);
+      expect(stderr.includes(`${name} would stay readable`)).toBe(expected === 1);
+      expect(stderr).toContain(way);
+      expect(stderr).not.toContain('hush');
+    },
+  );
 
   it('ends the program when the launcher is killed', async () => {
     await using scratch = await createScratch();
