@@ -2,8 +2,9 @@
 // server in the data directory that lives as long as this process.
 import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
-import { describeBug, type Log } from '../base/log.ts';
+import type { Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
+import { createAvailability } from './store/availability.ts';
 import { parseConnections } from './store/connection.ts';
 import { type PostgresServer, openPostgres } from './store/embedded/postgres-server.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
@@ -37,11 +38,16 @@ export async function openStorage(
     throw error;
   }
   let isClosing = false;
+  const availability = createAvailability(log);
   const options = {
     connection,
+    ...availability,
     onError(error: Error) {
       // While we close, the server may end before the last connections of the pool do.
-      if (!isClosing) log.warn(describeBug(error), 'a database connection broke');
+      if (!isClosing) availability.onError(error);
+    },
+    onUnreachable(error: unknown) {
+      if (!isClosing) availability.onUnreachable(error);
     },
   };
   const { maxConnections, hasNamedStatements } = config.database;

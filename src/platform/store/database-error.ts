@@ -44,6 +44,30 @@ export function isNotReady(error: unknown): boolean {
   );
 }
 
+// The server shuts down or starts, or an administrator ended the session; no route, no name, no listener.
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  ...[
+    '57P01',
+    '57P02',
+    '57P03',
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ENOENT',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+  ],
+  ...['ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'],
+]);
+
+/** Whether no connection to the server can be opened; false for a pool without a free one. `error` may be a copy of one. */
+export function isUnreachable(error: unknown): boolean {
+  const code = codeOf(error) ?? '';
+  if (UNREACHABLE.has(code) || code.startsWith('08')) return true;
+  const { message } = Object(error) as { readonly message?: unknown };
+  return typeof message === 'string' && message.startsWith('Connection terminated');
+}
+
 /** The SQLSTATE or the system error code, if the error has one. */
 export function codeOf(error: unknown): string | undefined {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : undefined;

@@ -1,6 +1,6 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { codeOf, isStaleStatement, isTimeout, toDomainError } from './database-error.ts';
+import { codeOf, isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
 import {
   type ConnectionProvider,
   Kysely,
@@ -47,6 +47,10 @@ export type DatabaseOptions = {
   readonly hasNamedStatements?: boolean;
   /** An idle connection broke. The pool replaces it. */
   onError(error: Error): void;
+  /** The server could not be reached. */
+  onUnreachable?(error: unknown): void;
+  /** A connection was opened. */
+  onConnected?(): void;
 };
 
 /** How long a caller waits for one thing; then the query rejects with `unavailable`. */
@@ -122,7 +126,7 @@ async function write<T>(db: Database, work: (trx: Transaction) => Promise<T>): P
 
 /** The pool itself, for callers with SQL of their own. */
 export function openPool(options: Omit<DatabaseOptions, 'hasNamedStatements'>): Pool {
-  const { connection, maxConnections, limits = standardLimits, onError } = options;
+  const { connection, maxConnections, limits = standardLimits, onError, onConnected } = options;
   const pool = new Pool({
     application_name: 'sallyport',
     ...toPoolConfig(limits),
@@ -137,7 +141,10 @@ export function openPool(options: Omit<DatabaseOptions, 'hasNamedStatements'>): 
   pool.on('error', onError);
   // The pool handles errors of idle connections only: one that breaks between two statements of a transaction would end
   // the process. With this listener its next statement rejects instead.
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+    onConnected?.();
+  });
   return pool;
 }
 
@@ -162,17 +169,20 @@ function withSearchPath(connection: Connection): Connection {
   return { ...connection, options: `${connection.options ?? ''} -c search_path=public`.trim() };
 }
 
-type Naming = Pick<DatabaseOptions, 'hasNamedStatements'>;
+type Guarding = Pick<DatabaseOptions, 'hasNamedStatements' | 'onUnreachable'>;
 
 /** The pool as kysely uses it, with errors that the domain understands. */
-function guardPool(pool: Pool, naming: Naming): PostgresPool {
+function guardPool(pool: Pool, options: Guarding): PostgresPool {
   const guarded = new WeakMap<PoolClient, GuardedClient>();
   return {
     options: pool.options,
     end: () => pool.end(),
     async connect() {
-      const client = await pool.connect().catch(rethrow);
-      const known = guarded.get(client) ?? guardClient(client, naming);
+      const client = await pool.connect().catch((error: unknown) => {
+        if (isUnreachable(error)) options.onUnreachable?.(error);
+        return rethrow(error);
+      });
+      const known = guarded.get(client) ?? guardClient(client, options);
       guarded.set(client, known);
       return known;
     },
@@ -181,7 +191,7 @@ function guardPool(pool: Pool, naming: Naming): PostgresPool {
 
 type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
 
-function guardClient(client: PoolClient, { hasNamedStatements = true }: Naming): GuardedClient {
+function guardClient(client: PoolClient, { hasNamedStatements = true }: Guarding): GuardedClient {
   const query = (text: string, values: unknown[]): Promise<unknown> => {
     const name = hasNamedStatements ? nameOf(text) : undefined;
     return client

@@ -3,6 +3,7 @@
 import type { ConstructorOptions, Db, PgBoss as Boss } from 'pg-boss';
 import { describeBug, type Log } from '../../base/log.ts';
 import { type Client, type DatabaseOptions, openPool, type Transaction } from './database.ts';
+import { isUnreachable } from './database-error.ts';
 import { RUNTIME } from './roles.ts';
 
 export type JobContext = {
@@ -62,7 +63,11 @@ export async function openJobs(
     monitorIntervalSeconds: PASS_SECONDS,
   });
   // The message of the error is left out: it may quote the data of a job.
-  boss.on('error', (error) => log.error(describeBug(error), 'the job queue failed'));
+  boss.on('error', (error) => {
+    // It polls every second.
+    if (isUnreachable(error)) options.onUnreachable?.(error);
+    else log.error(describeBug(error), 'the job queue failed');
+  });
   boss.on('warning', ({ message }) => log.warn({ warning: message }, 'job queue'));
   await boss.start();
   return {
