@@ -2,15 +2,16 @@
 // node:http. What is refused here never reaches node:http or a target.
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { describeBug } from '../base/log.ts';
 import { HeadBuffer } from '../http1/head-buffer.ts';
 import { isHeadError } from '../http1/head-error.ts';
 import { parseRequestHead } from '../http1/head-parser.ts';
 import { RequestBody } from '../http1/request-body.ts';
-import { cutSocket } from './cut-socket.ts';
+import { cutSocket, endSocket } from './cut-socket.ts';
 import type { GatewayContext } from './context.ts';
 import { Exchange } from './exchange.ts';
-import { KEEP_ALIVE_PROBE_MS, LINGER_MS, MAX_AHEAD_BYTES } from './limits.ts';
-import type { GatewayRecord } from './record.ts';
+import { KEEP_ALIVE_PROBE_MS, MAX_AHEAD_BYTES } from './limits.ts';
+import { type GatewayRecord, recordOfNoRequest } from './record.ts';
 import { Refusal, refusalBytes, refusalOfHead, refuse } from './refusal.ts';
 import { planRequest } from './request-plan.ts';
 import { ServedSocket } from './served-socket.ts';
@@ -120,6 +121,12 @@ export class ClientConnection {
     cutSocket(this.raw);
   }
 
+  /** A bug ends its connection, and nothing else. */
+  fail(error: unknown): void {
+    this.#context.log.error(describeBug(error), 'a connection failed');
+    this.abort();
+  }
+
   /** Joins the client with the target after a 101. */
   upgrade(target: Socket, head: Buffer, fromTarget: Buffer): void {
     const exchange = this.#exchange;
@@ -130,19 +137,13 @@ export class ClientConnection {
     this.#relay.start(this.#input.take(), fromTarget);
   }
 
-  /** Sends our FIN, then waits a moment for the client's, so that a reset does not destroy our last response. */
   end(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     this.#exchange = undefined;
     this.#input.take();
     clearTimeout(this.#headTimer);
-    const { raw } = this;
-    raw.end(() => {
-      if (raw.readableEnded) raw.destroy();
-      else setTimeout(() => raw.destroy(), LINGER_MS).unref();
-    });
-    raw.resume();
+    endSocket(this.raw);
   }
 
   onWanted(): void {
@@ -183,11 +184,12 @@ export class ClientConnection {
     this.#exchange = exchange;
     this.#silentSinceMs = performance.now();
     if (head.end < head.bytes.length) this.#passBody(exchange, head.bytes.subarray(head.end));
-    if (this.#exchange === exchange) void this.#begin(exchange);
+    if (this.#exchange !== exchange) return;
+    const decided = this.#context.decide(exchange, this);
+    decided.then((accepted) => this.#begin(exchange, accepted)).catch((error: unknown) => this.fail(error));
   }
 
-  async #begin(exchange: Exchange): Promise<void> {
-    const accepted = await this.#context.decide(exchange, this);
+  #begin(exchange: Exchange, accepted: Buffer | Refusal): void {
     // The client has left, or its body was refused.
     if (this.#exchange !== exchange) return;
     if (accepted instanceof Refusal) return this.refuse(accepted);
@@ -244,8 +246,7 @@ export class ClientConnection {
     const exchange = this.#exchange;
     if (exchange) Object.assign(exchange, { status, refusal: code });
     if (exchange) return this.record('complete');
-    const nothing = { method: undefined, target: undefined, bytesUp: 0, bytesDown: 0, durationMs: 0 };
-    this.#context.record({ ...nothing, status, refusal: code, end: 'complete' });
+    this.#context.record(recordOfNoRequest(status, code));
   }
 
   #finish(): void {

@@ -1,6 +1,7 @@
-// Closes a connection whose stream is incomplete.
+// Closes a connection: one whose stream is incomplete is cut, any other is ended so that its last bytes arrive.
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { LINGER_MS } from './limits.ts';
 
 /**
  * In plaintext a FIN means that the stream is complete (RFC 9112 §8), so the socket is reset. TLS has close_notify for that, which
@@ -12,4 +13,13 @@ export function cutSocket(socket: Socket): void {
     !(socket instanceof TLSSocket) && socket.remoteFamily !== undefined && !socket.writableEnded;
   if (mayReset && !socket.destroyed) socket.resetAndDestroy();
   else socket.destroy();
+}
+
+/** Sends our FIN, then waits a moment for that of the peer: a reset would destroy our last response before it is read. */
+export function endSocket(socket: Socket): void {
+  socket.end(() => {
+    if (socket.readableEnded) socket.destroy();
+    else setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  });
+  socket.resume();
 }

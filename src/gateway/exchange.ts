@@ -17,6 +17,8 @@ export class Exchange {
   target: Target | undefined;
   /** Set while the request is forwarded. */
   forwarding: Forwarding | undefined;
+  /** Called when it ends before it was decided. */
+  onEnd: (() => void) | undefined;
   status: number | undefined;
   refusal: RefusalCode | undefined;
   bytesUp = 0;
@@ -33,6 +35,7 @@ export class Exchange {
   end(end: GatewayRecord['end']): GatewayRecord | undefined {
     if (this.#isRecorded) return undefined;
     this.#isRecorded = true;
+    this.onEnd?.();
     const { status, refusal, bytesUp, bytesDown } = this;
     return {
       method: this.plan.method,

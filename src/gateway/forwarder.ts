@@ -47,9 +47,10 @@ export function createForwarder(limits: GatewayLimits): Forwarder {
     forward(client, exchange, incoming, outgoing) {
       const send = (request: ForwardedRequest, connection: keyof typeof agents): void => {
         const leg = new RequestLeg(request, incoming, exchange.plan);
+        const kind = connection === 'kept' && leg.authenticatesConnection ? 'fresh' : connection;
         const options: ServerOptions = {
           target: targetOf(exchange.target),
-          agent: agents[connection],
+          agent: agents[kind],
           // Not on the leg: see there.
           method: exchange.plan.method,
         };

@@ -7,27 +7,19 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
-import { describeBug, type Log } from '../base/log.ts';
-import { compileNames, type NameTest } from '../http1/field-name.ts';
+import { describeBug } from '../base/log.ts';
 import { ClientConnection } from './client-connection.ts';
-import type { Client, GatewayContext } from './context.ts';
-import type { Exchange } from './exchange.ts';
+import type { GatewayContext } from './context.ts';
+import { type DecisionOptions, Decisions } from './decisions.ts';
 import { createForwarder, type Forwarder } from './forwarder.ts';
 import { defaultLimits, type GatewayLimits, headLimitsOf, RETRY_MS } from './limits.ts';
 import type { GatewayRecord } from './record.ts';
-import { Refusal, refusalBytes, refuse } from './refusal.ts';
-import { canonicalHead, valuesOf } from './request-plan.ts';
+import { refusalBytes, refuse } from './refusal.ts';
 import type { ServedSocket } from './served-socket.ts';
-import type { Authorize, FindTarget, GatewayRequest } from './target.ts';
 
-export type GatewayOptions = {
-  readonly findTarget: FindTarget;
-  readonly authorize: Authorize;
+export type GatewayOptions = DecisionOptions & {
   readonly onRecord: (record: GatewayRecord) => void;
-  readonly log: Log;
   readonly limits?: Partial<GatewayLimits>;
-  /** Fields of requests that hold credentials of callers, besides Authorization, Cookie and X-Api-Key; in lower case. */
-  readonly credentialFields?: readonly string[];
 };
 
 export type Gateway = {
@@ -43,9 +35,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   return new ConnectedGateway(options);
 }
 
-const CREDENTIAL_FIELDS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
-const NO_CREDENTIALS: readonly string[] = [];
-const NO_COOKIES: ReadonlySet<string> = new Set();
 /** More than the forwarding fields of the gateway take. */
 const ADDED_BYTES = 1_024;
 const SWEEPS_PER_LIMIT = 8;
@@ -57,11 +46,10 @@ class ConnectedGateway implements Gateway {
   readonly #options: GatewayOptions;
   readonly #limits: GatewayLimits;
   readonly #context: GatewayContext;
+  readonly #decisions: Decisions;
   readonly #forwarder: Forwarder;
   readonly #clients = new Set<ClientConnection>();
   readonly #perAddress = new Map<string, number>();
-  /** Compiled for each list of credentials that grants pass. */
-  readonly #withheldTests = new Map<string, NameTest>();
   readonly #http: HttpServer;
   readonly #sweep: NodeJS.Timeout;
   #isDraining = false;
@@ -70,13 +58,14 @@ class ConnectedGateway implements Gateway {
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#limits = { ...defaultLimits, ...options.limits };
+    this.#decisions = new Decisions(options, this.#limits);
     this.#forwarder = createForwarder(this.#limits);
     this.#context = {
       limits: this.#limits,
       headLimits: headLimitsOf(this.#limits),
       log: options.log,
       isDraining: () => this.#isDraining,
-      decide: (exchange, client) => this.#decide(exchange, client),
+      decide: (exchange, client) => this.#decisions.decide(exchange, client),
       record: (record) => this.#record(record),
     };
     // Our parser has counted fields and bytes; here they must pass, with the fields that were added.
@@ -129,47 +118,6 @@ class ConnectedGateway implements Gateway {
     await closed;
   }
 
-  async #decide(exchange: Exchange, client: Client): Promise<Buffer | Refusal> {
-    const { plan } = exchange;
-    const request: GatewayRequest = {
-      method: plan.method,
-      host: plan.host,
-      target: plan.target,
-      isUpgrade: plan.isUpgrade,
-      clientAddress: client.remoteAddress,
-      values: (name) => valuesOf(plan, name),
-    };
-    try {
-      const target = await this.#options.findTarget(request);
-      if (target === undefined) return refuse('target_not_found');
-      if (target instanceof Refusal) return target;
-      exchange.target = target;
-      const grant = await this.#options.authorize(request, target);
-      if (grant instanceof Refusal) return grant;
-      return canonicalHead(plan, {
-        withheld: this.#withheld(grant.passes ?? NO_CREDENTIALS),
-        withoutCookies: grant.withoutCookies ? new Set(grant.withoutCookies) : NO_COOKIES,
-        clientAddress: client.remoteAddress,
-        scheme: client.scheme,
-      });
-    } catch (error) {
-      this.#options.log.error(describeBug(error), 'a request could not be decided');
-      return refuse('internal_error');
-    }
-  }
-
-  #withheld(passes: readonly string[]): NameTest {
-    const { credentialFields = NO_CREDENTIALS } = this.#options;
-    const key = passes.join(',');
-    const known = this.#withheldTests.get(key);
-    if (known) return known;
-    const test = compileNames(
-      [...CREDENTIAL_FIELDS, ...credentialFields].filter((name) => !passes.includes(name)),
-    );
-    if (this.#withheldTests.size < MAX_WITHHELD_TESTS) this.#withheldTests.set(key, test);
-    return test;
-  }
-
   #onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { owner } = incoming.socket as unknown as ServedSocket<ClientConnection>;
     const { exchange } = owner;
@@ -177,8 +125,7 @@ class ConnectedGateway implements Gateway {
     try {
       this.#forwarder.forward(owner, exchange, incoming, outgoing);
     } catch (error) {
-      this.#options.log.error(describeBug(error), 'a request could not be forwarded');
-      owner.cut();
+      owner.fail(error);
     }
   }
 
@@ -207,17 +154,23 @@ class ConnectedGateway implements Gateway {
 
   #checkIdle(): void {
     const nowMs = performance.now();
-    for (const client of this.#clients) client.checkIdle(nowMs);
+    this.#decisions.expire(nowMs);
+    for (const client of this.#clients)
+      try {
+        client.checkIdle(nowMs);
+      } catch (error) {
+        client.fail(error);
+      }
   }
 }
 
-const MAX_WITHHELD_TESTS = 64;
-
 /** A timeout is late by at most an eighth of the shortest. */
 function sweepMs(limits: GatewayLimits): number {
-  const { keepAliveMs, clientIdleMs, responseIdleMs, finWaitMs, upgradedIdleMs, halfClosedMs } = limits;
+  const { keepAliveMs, decideMs, clientIdleMs, responseIdleMs, finWaitMs, upgradedIdleMs, halfClosedMs } =
+    limits;
   const shortest = Math.min(
     keepAliveMs,
+    decideMs,
     clientIdleMs,
     responseIdleMs,
     finWaitMs,

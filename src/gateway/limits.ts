@@ -14,6 +14,10 @@ const limits = {
   headMs: 10_000,
   /** How long a connection may wait for its next request. */
   keepAliveMs: 60_000,
+  /** Requests that wait for `findTarget` or `authorize`. */
+  maxDeciding: 1_024,
+  /** Deadline for both together. */
+  decideMs: 10_000,
   /** Deadline for the connection to the target. */
   connectMs: 10_000,
   /** How long a client may be silent within a request body, or not read its response. */

@@ -20,3 +20,9 @@ export type GatewayRecord = {
   readonly bytesDown: number;
   readonly durationMs: number;
 };
+
+/** Of bytes that were refused before there was a request. */
+export function recordOfNoRequest(status: number, refusal: RefusalCode): GatewayRecord {
+  const nothing = { method: undefined, target: undefined, bytesUp: 0, bytesDown: 0, durationMs: 0 };
+  return { ...nothing, status, refusal, end: 'complete' };
+}

@@ -25,7 +25,9 @@ const catalogue = {
   target_response_invalid: [502, 'The target sent an invalid response'],
   too_many_connections: [503, 'Too many connections'],
   draining: [503, 'The gateway is shutting down'],
+  overloaded: [503, 'Too many requests wait to be decided'],
   target_unavailable: [503, 'The target is not available now'],
+  decision_timeout: [504, 'Whether this request may be forwarded could not be decided in time'],
   target_timeout: [504, 'The target did not respond in time'],
   version_refused: [505, 'Only HTTP/1.0 and HTTP/1.1 are supported'],
 } as const;

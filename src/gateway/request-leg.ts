@@ -35,6 +35,11 @@ export class RequestLeg<Owner extends RequestLegOwner = RequestLegOwner> {
     this.#plan = plan;
   }
 
+  /** NTLM and Negotiate authenticate a connection: what is sent on it next would be sent as this caller (RFC 4559 §6). */
+  get authenticatesConnection(): boolean {
+    return [this.headers['authorization']].flat().some((value) => CONNECTION_SCHEME.test(value ?? ''));
+  }
+
   /** http-proxy-3 listens for errors of the client, which the connection handles. */
   on(): this {
     return this;
@@ -44,6 +49,8 @@ export class RequestLeg<Owner extends RequestLegOwner = RequestLegOwner> {
   pipe(request: ClientRequest): void {
     // http-proxy-3 joins paths anew, which loses the `?` of an empty query. These bytes were checked by our parser.
     if (request.path !== this.url) request.path = this.url;
+    // Else node:http drops the fields of the response behind the first 2000; bytes are limited.
+    request.maxHeadersCount = 0;
     this.owner.onCreated(request);
     const { framing, expectsContinue } = this.#plan;
     if (framing.kind === 'none') return void request.end();
@@ -67,6 +74,8 @@ export class RequestLeg<Owner extends RequestLegOwner = RequestLegOwner> {
     });
   }
 }
+
+const CONNECTION_SCHEME = /^(?:ntlm|negotiate)\b/i;
 
 /** Every field of the canonical head with all its values, names in lower case. */
 function headersOf(rawHeaders: readonly string[], isUpgrade: boolean): RequestLeg['headers'] {

@@ -124,7 +124,20 @@ const forwarded: ReadonlySet<string> = new Set(
 );
 
 const FORWARDED_PREFIX = 'x-forwarded-';
-const forwardingNames = compileNames(['forwarded', 'x-real-ip']);
+const forwardingNames = compileNames([
+  'forwarded',
+  'forwarded-for',
+  'x-forwarded',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'fastly-client-ip',
+  // By these some servers take another path than the one that was authorized.
+  'x-original-url',
+  'x-rewrite-url',
+]);
 
 /** A field by which a target would believe the client about who it is, or about what it asked. */
 function isForwarding(bytes: Buffer, start: number, end: number): boolean {

@@ -2,7 +2,7 @@
 // sent as it arrives, and a body that was cut off stays cut off.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Fields of one hop, and those by which a target would speak for the gateway's own address (RFC 9110 §7.6.1, RFC 7838). */
+/** Fields of one hop, and those by which a target would speak for the gateway (RFC 9110 §7.6.1, RFC 7838). */
 const removed: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -14,16 +14,21 @@ const removed: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
   'alt-svc',
+  // Which only a refusal of the gateway has.
+  'x-sallyport-error',
 ]);
 
 /** Name, value, name, value, … of the fields that the client gets. */
-export function responseFields({ rawHeaders, headers }: IncomingMessage): string[] {
+export function responseFields({ rawHeaders, headers, statusCode }: IncomingMessage): string[] {
   const nominated = nominations(headers.connection);
+  // RFC 9110 §8.6: a client that believed it would wait for a body.
+  const hasNoLength = statusCode === 204;
   const fields: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string;
     const lower = name.toLowerCase();
-    if (!removed.has(lower) && !nominated?.has(lower)) fields.push(name, rawHeaders[i + 1] as string);
+    if (removed.has(lower) || nominated?.has(lower)) continue;
+    if (!hasNoLength || lower !== 'content-length') fields.push(name, rawHeaders[i + 1] as string);
   }
   return fields;
 }
@@ -46,7 +51,7 @@ export type RelayEvents = {
 /** False if this head cannot be sent on; nothing was sent then. */
 export function sendHead(response: IncomingMessage, outgoing: ServerResponse, isLast: boolean): boolean {
   const { statusCode = 0, statusMessage = '' } = response;
-  if (statusCode < 200 || statusCode > 599) return false;
+  if (statusCode < 200 || statusCode > 599 || !isChunkedAlone(response)) return false;
   const fields = responseFields(response);
   if (isLast) fields.push('Connection', 'close');
   try {
@@ -55,6 +60,12 @@ export function sendHead(response: IncomingMessage, outgoing: ServerResponse, is
   } catch {
     return false;
   }
+}
+
+/** node:http removes chunks only, and would pass the content in any other coding without its name (RFC 9112 §6.1). */
+function isChunkedAlone({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding'];
+  return coding === undefined || (httpVersionMinor === 1 && coding.toLowerCase() === 'chunked');
 }
 
 export function relayBody(response: IncomingMessage, outgoing: ServerResponse, events: RelayEvents): void {

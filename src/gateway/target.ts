@@ -12,12 +12,14 @@ export type Target = {
 /** What is asked, before a byte is sent anywhere. */
 export type GatewayRequest = {
   readonly method: string;
-  /** The Host field as sent, with its port if it has one. */
+  /** The Host field as sent, with its port if it has one, in any case, perhaps with a trailing dot. */
   readonly host: string;
   /** Path and query as sent; exactly these bytes are forwarded. */
   readonly target: string;
   readonly isUpgrade: boolean;
   readonly clientAddress: string | undefined;
+  /** Aborted when the client has left or the deadline of the decision has passed. */
+  readonly signal: AbortSignal;
   /** Every value of a field, in order; `name` in lower case. */
   values(name: string): readonly string[];
 };

@@ -18,6 +18,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/cli/doctor/url-checks.ts': 'test/cli/doctor.test.ts',
   'src/cli/package-root.ts': 'test/cli/platform.test.ts',
   'src/cli/process/startup.ts': 'test/cli/proxy.test.ts',
+  'src/gateway/decisions.ts': 'test/gateway/client-connection.test.ts',
   'src/gateway/context.ts': 'test/gateway/client-connection.test.ts',
   'src/gateway/exchange.ts': 'test/gateway/gateway.test.ts',
   'src/gateway/forwarded-request.ts': 'test/gateway/gateway.test.ts',

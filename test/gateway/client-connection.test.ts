@@ -8,6 +8,8 @@ import {
   type RecordingOrigin,
   response,
 } from '../support/recording-origin.ts';
+import { refuse } from '../../src/gateway/refusal.ts';
+import type { GatewayRequest } from '../../src/gateway/target.ts';
 import { createGatewayScene, type GatewayScene, type SceneOptions } from './gateway-scene.ts';
 
 const stack: AsyncDisposable[] = [];
@@ -54,6 +56,69 @@ describe('timeouts', () => {
     await using client = await gateway.connect();
     await client.send(GET);
     expect((await client.readResponse()).head.status).toBe(504);
+  });
+
+  it.each(['findTarget', 'authorize'] as const)('a decision has a deadline of its own: %s', async (part) => {
+    const signal = Promise.withResolvers<AbortSignal>();
+    const late = Promise.withResolvers<undefined>();
+    const asked: string[] = [];
+    const owner = {
+      findTarget: () => ({ name: 'app', address: { host: '127.0.0.1', port: 1 } }),
+      authorize: () => {
+        asked.push('authorize');
+        return {};
+      },
+    };
+    const hang = async (request: GatewayRequest): Promise<undefined> => {
+      signal.resolve(request.signal);
+      return await late.promise;
+    };
+    const gateway = await scene({ ...owner, [part]: hang, limits: { decideMs: 30 } });
+    await using client = await gateway.connect();
+    // A body that arrives piece by piece does not prolong it.
+    await client.send(POST);
+    const { head, text } = await client.readResponse();
+    expect([head.status, JSON.parse(text).code]).toEqual([504, 'decision_timeout']);
+    expect(new Map(head.headers).get('Retry-After')).toBe('1');
+    expect(await gateway.record(0)).toMatchObject({
+      status: 504,
+      refusal: 'decision_timeout',
+      method: 'POST',
+    });
+    expect((await signal.promise).aborted).toBe(true);
+    // A late decision changes nothing, and is not followed by another question.
+    late.resolve(undefined);
+    await using next = await gateway.connect();
+    await next.send(GET);
+    await gateway.record(1);
+    expect(gateway.records).toHaveLength(2);
+    if (part === 'findTarget') expect(asked).toEqual([]);
+    expect(gateway.origin.connections).toBe(0);
+  });
+
+  it('a client that leaves ends its decision', async () => {
+    const asked = Promise.withResolvers<AbortSignal>();
+    const gateway = await scene({
+      findTarget: ({ signal }) => {
+        asked.resolve(signal);
+        return new Promise(() => undefined);
+      },
+      limits: { maxDeciding: 1 },
+    });
+    const client = await gateway.connect();
+    await client.send(GET);
+    const signal = await asked.promise;
+    const aborted = once(signal, 'abort');
+    client.reset();
+    await aborted;
+    expect(await gateway.record(0)).toMatchObject({ end: 'left', status: undefined });
+    // Its place is free.
+    await using next = await gateway.connect();
+    await next.send(GET);
+    const again = await gateway.connect();
+    await again.send(GET);
+    expect((await again.readResponse()).head.status).toBe(503);
+    await again[Symbol.asyncDispose]();
   });
 
   it('an idle connection is closed', async () => {
@@ -130,6 +195,34 @@ describe('limits', () => {
     expect((await first.readResponse()).head.status).toBe(200);
   });
 
+  it('of requests that wait to be decided', async () => {
+    const proceed = Promise.withResolvers<undefined>();
+    const waits = Promise.withResolvers<void>();
+    const gateway = await scene({
+      limits: { maxDeciding: 1 },
+      authorize: async ({ target }) => {
+        if (target === '/') {
+          waits.resolve();
+          await proceed.promise;
+        }
+        return {};
+      },
+    });
+    await using first = await gateway.connect();
+    await first.send(GET);
+    await waits.promise;
+    await using second = await gateway.connect();
+    await second.send(GET);
+    const { head, text } = await second.readResponse();
+    expect([head.status, JSON.parse(text).code]).toEqual([503, 'overloaded']);
+    expect(new Map(head.headers).get('Retry-After')).toBe('1');
+    expect(await gateway.record(0)).toMatchObject({ status: 503, refusal: 'overloaded', end: 'complete' });
+    proceed.resolve(undefined);
+    expect((await first.readResponse()).head.status).toBe(200);
+    await second.send(GET);
+    expect((await second.readResponse()).head.status).toBe(200);
+  });
+
   it('a place is free again when its connection has closed', async () => {
     const gateway = await scene({ limits: { maxConnectionsPerAddress: 1 } });
     const accepted = once(gateway.gateway.listener, 'connection') as Promise<[Socket]>;
@@ -176,6 +269,35 @@ describe('the end of a gateway', () => {
     await gateway.gateway.close(10);
     expect(await client.finished).toBe('ECONNRESET');
     expect(await gateway.record(0)).toMatchObject({ status: undefined, end: 'cut' });
+  });
+});
+
+describe('a bug ends its own connection, with a record, and nothing else', () => {
+  it('of an owner whose refusal cannot be written', async () => {
+    let isFirst = true;
+    const gateway = await scene({
+      authorize: () => {
+        if (!isFirst) return {};
+        isFirst = false;
+        return refuse('unauthenticated', { challenge: 'Bearer\r\nX-Evil: 1' });
+      },
+    });
+    await using other = await gateway.connect();
+    await using client = await gateway.connect();
+    await client.send(GET);
+    expect(await client.finished).toBe('ECONNRESET');
+    expect(await gateway.record(0)).toMatchObject({ method: 'GET', status: undefined, end: 'cut' });
+    expect(gateway.errors).toHaveLength(1);
+    await other.send(GET);
+    expect((await other.readResponse()).head.status).toBe(200);
+  });
+
+  it('of an owner whose target has no address', async () => {
+    const gateway = await scene({ findTarget: () => ({ name: 'app' }) as never });
+    await using client = await gateway.connect();
+    await client.send(GET);
+    expect(await client.finished).toBe('ECONNRESET');
+    expect(await gateway.record(0)).toMatchObject({ method: 'GET', status: undefined, end: 'cut' });
   });
 });
 

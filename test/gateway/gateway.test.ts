@@ -70,6 +70,16 @@ describe('what the target gets', () => {
       'X-Forwarded-Server: a',
       'Forwarded: for=1',
       'X-Real-IP: 1',
+      'X-Forwarded: for=1',
+      'X-Client-IP: 1',
+      'X-Cluster-Client-IP: 1',
+      'True-Client-IP: 1',
+      'CF-Connecting-IP: 1',
+      'Fastly-Client-IP: 1',
+      'Forwarded-For: 1',
+      'X-Original-URL: /admin',
+      'X-Rewrite-URL: /admin',
+      'X-Forwarded-URI: /admin',
     ];
     await client.send(get('//a/../b%2e?', 'Accept: x', 'X-A: 1', 'X-A: 2', ...claims));
     expect((await client.readResponse()).head.status).toBe(200);
@@ -188,6 +198,7 @@ describe('what the client gets', () => {
       'Proxy-Authenticate: Basic',
       'Alt-Svc: h2=":1"',
       'Upgrade: h2c',
+      'X-Sallyport-Error: forbidden',
     ];
     const origin = await use(
       createOrigin({
@@ -210,6 +221,37 @@ describe('what the client gets', () => {
       'content-length: 2',
       'connection: keep-alive',
     ]);
+  });
+
+  it('every field of a response, however many there are', async () => {
+    const many = 'a:\r\n'.repeat(2_500);
+    const origin = await use(
+      createOrigin({
+        respond: ({ send }) => send(`HTTP/1.1 200 OK\r\n${many}Set-Cookie: a\r\nContent-Length: 2\r\n\r\nok`),
+      }),
+    );
+    const gateway = await gatewayTo(origin.port);
+    await using client = await gateway.connect();
+    await client.send(get('/'));
+    const { head } = await client.readResponse();
+    expect(
+      fieldsOf(head)
+        .filter((line) => line !== 'a: ')
+        .slice(0, 2),
+    ).toEqual(['set-cookie: a', 'content-length: 2']);
+  });
+
+  it('a 204 without the length that it must not have', async () => {
+    const origin = await use(
+      createOrigin({ respond: ({ send }) => send('HTTP/1.1 204 X\r\nContent-Length: 2\r\n\r\n') }),
+    );
+    const gateway = await gatewayTo(origin.port);
+    await using client = await gateway.connect();
+    for (const _ of [1, 2]) {
+      await client.send(get('/'));
+      const { head } = await client.readResponse();
+      expect([head.status, head.text.toLowerCase().includes('content-length')]).toEqual([204, false]);
+    }
   });
 
   it('an event stream as it is sent, its head first', async () => {
@@ -463,6 +505,21 @@ describe('a connection that fails', () => {
       'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
       'target_response_invalid',
     ],
+    [
+      'another coding than chunked',
+      'HTTP/1.1 200 X\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+      'target_response_invalid',
+    ],
+    [
+      'chunks with HTTP/1.0',
+      'HTTP/1.0 200 X\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      'target_response_invalid',
+    ],
+    [
+      'a field that goes on in the next line',
+      'HTTP/1.1 200 X\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n',
+      'target_response_invalid',
+    ],
     ['nothing', '', 'target_closed'],
   ])('a target that sends %s is a 502', async (_, bytes, code) => {
     const origin = await use(
@@ -514,6 +571,33 @@ describe('a connection that fails', () => {
     client.reset();
     await closed.promise;
     expect(await gateway.record(0)).toMatchObject({ end: 'left', status: undefined });
+  });
+
+  it('bytes behind a response are the response of no other request', async () => {
+    const origin = await use(
+      createOrigin({
+        respond: async ({ send, request }) => {
+          await send(response(200, [], request.target));
+          if (request.target === '/1') await send(response(200, [], 'poison'));
+        },
+      }),
+    );
+    const gateway = await gatewayTo(origin.port);
+    await using client = await gateway.connect();
+    for (const path of ['/1', '/2', '/3']) {
+      await client.send(get(path));
+      expect((await client.readResponse()).text).toBe(path);
+    }
+  });
+
+  it('a connection that a client authenticated carries the request of no other', async () => {
+    const { origin, gateway } = await scene({ authorize: () => ({ passes: ['authorization'] }) });
+    await using client = await gateway.connect();
+    for (const scheme of ['NTLM', 'negotiate', 'Basic', 'Basic']) {
+      await client.send(get('/', `Authorization: ${scheme} abc`));
+      await client.readResponse();
+    }
+    expect(origin.requests.map(({ connection }) => connection)).toEqual([0, 1, 2, 2]);
   });
 
   it('a request without effects is repeated when a kept connection was closed, any other is a 502', async () => {

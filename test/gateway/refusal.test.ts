@@ -24,7 +24,9 @@ it('has these codes', () => {
     '502 target_response_invalid',
     '503 too_many_connections',
     '503 draining',
+    '503 overloaded',
     '503 target_unavailable',
+    '504 decision_timeout',
     '504 target_timeout',
     '505 version_refused',
   ]);

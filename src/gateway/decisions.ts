@@ -1,0 +1,147 @@
+// Decides requests: asks the owner for the target of each and whether its client may use it, and writes the head that is sent. An
+// owner that hangs holds a request no longer than its deadline, and a bounded number of requests.
+import { describeBug, type Log } from '../base/log.ts';
+import { compileNames, type NameTest } from '../http1/field-name.ts';
+import type { Client } from './context.ts';
+import type { Exchange } from './exchange.ts';
+import { type GatewayLimits, RETRY_MS } from './limits.ts';
+import { Refusal, refuse } from './refusal.ts';
+import { canonicalHead, type RequestPlan, valuesOf } from './request-plan.ts';
+import type { Authorize, FindTarget, GatewayRequest } from './target.ts';
+
+export type DecisionOptions = {
+  readonly findTarget: FindTarget;
+  readonly authorize: Authorize;
+  readonly log: Log;
+  /** Fields of requests that hold credentials of callers, besides Authorization, Cookie and X-Api-Key; in lower case. */
+  readonly credentialFields?: readonly string[];
+};
+
+type Pending = {
+  readonly request: GatewayRequest;
+  readonly startedMs: number;
+  /** Only the first one counts. */
+  settle(decision: Buffer | Refusal): void;
+  /** The same, and the owner may stop. */
+  giveUp(decision: Refusal): void;
+};
+
+const CREDENTIAL_FIELDS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
+const NO_CREDENTIALS: readonly string[] = [];
+const NO_COOKIES: ReadonlySet<string> = new Set();
+const MAX_WITHHELD_TESTS = 64;
+
+export class Decisions {
+  readonly #options: DecisionOptions;
+  readonly #limits: GatewayLimits;
+  readonly #pending = new Set<Pending>();
+  /** Compiled for each list of credentials that grants pass. */
+  readonly #withheldTests = new Map<string, NameTest>();
+
+  constructor(options: DecisionOptions, limits: GatewayLimits) {
+    this.#options = options;
+    this.#limits = limits;
+  }
+
+  /** The head that is sent, or why none is. Never rejects. */
+  decide(exchange: Exchange, client: Client): Promise<Buffer | Refusal> {
+    if (this.#pending.size >= this.#limits.maxDeciding)
+      return Promise.resolve(refuse('overloaded', { retryAfterMs: RETRY_MS }));
+    const { promise, resolve } = Promise.withResolvers<Buffer | Refusal>();
+    const abort = new LazyAbort();
+    const pending: Pending = {
+      request: requestOf(exchange.plan, client, abort),
+      startedMs: performance.now(),
+      settle: (decision) => {
+        if (!this.#pending.delete(pending)) return;
+        exchange.onEnd = undefined;
+        resolve(decision);
+      },
+      giveUp: (decision) => {
+        pending.settle(decision);
+        abort.abort();
+      },
+    };
+    this.#pending.add(pending);
+    // The client has left: nobody reads this refusal.
+    exchange.onEnd = () => pending.giveUp(refuse('internal_error'));
+    void this.#ask(pending, exchange, client).then(pending.settle);
+    return promise;
+  }
+
+  /** Called at intervals. */
+  expire(nowMs: number): void {
+    for (const { startedMs, giveUp, request } of this.#pending) {
+      // In the order in which they began.
+      if (nowMs - startedMs < this.#limits.decideMs) return;
+      this.#options.log.warn({ host: request.host }, 'a request was not decided in time');
+      giveUp(refuse('decision_timeout', { retryAfterMs: RETRY_MS }));
+    }
+  }
+
+  async #ask(pending: Pending, exchange: Exchange, client: Client): Promise<Buffer | Refusal> {
+    const { request } = pending;
+    try {
+      const target = await this.#options.findTarget(request);
+      if (target === undefined) return refuse('target_not_found');
+      if (target instanceof Refusal) return target;
+      // The deadline has passed, or the client has left.
+      if (!this.#pending.has(pending)) return refuse('internal_error');
+      exchange.target = target;
+      const grant = await this.#options.authorize(request, target);
+      if (grant instanceof Refusal) return grant;
+      return canonicalHead(exchange.plan, {
+        withheld: this.#withheld(grant.passes ?? NO_CREDENTIALS),
+        withoutCookies: grant.withoutCookies ? new Set(grant.withoutCookies) : NO_COOKIES,
+        clientAddress: client.remoteAddress,
+        scheme: client.scheme,
+      });
+    } catch (error) {
+      this.#options.log.error(describeBug(error), 'a request could not be decided');
+      return refuse('internal_error');
+    }
+  }
+
+  #withheld(passes: readonly string[]): NameTest {
+    const { credentialFields = NO_CREDENTIALS } = this.#options;
+    const key = passes.join(',');
+    const known = this.#withheldTests.get(key);
+    if (known) return known;
+    const test = compileNames(
+      [...CREDENTIAL_FIELDS, ...credentialFields].filter((name) => !passes.includes(name)),
+    );
+    if (this.#withheldTests.size < MAX_WITHHELD_TESTS) this.#withheldTests.set(key, test);
+    return test;
+  }
+}
+
+/** Most owners never ask for the signal, and a controller costs as much as the rest of a decision. */
+class LazyAbort {
+  #controller: AbortController | undefined;
+  #isAborted = false;
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isAborted) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#isAborted = true;
+    this.#controller?.abort();
+  }
+}
+
+function requestOf(plan: RequestPlan, client: Client, abort: LazyAbort): GatewayRequest {
+  return {
+    method: plan.method,
+    host: plan.host,
+    target: plan.target,
+    isUpgrade: plan.isUpgrade,
+    clientAddress: client.remoteAddress,
+    get signal() {
+      return abort.signal;
+    },
+    values: (name) => valuesOf(plan, name),
+  };
+}
