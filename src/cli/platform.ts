@@ -1,7 +1,7 @@
-// `sallyport platform [serve]`, `init`, `recover`, `rewrap` and `organization`: runs a platform until it is stopped, or manages its keys.
+// `sallyport platform [serve]`, `migrate`, `init`, `recover`, `rewrap` and `organization`: runs a platform until it is stopped, or manages its keys.
 // SIGTERM and SIGINT drain; a second signal ends the process at once.
 import { InputError } from '../base/input-error.ts';
-import { type LogSink, createFdSink, createLog } from '../base/log.ts';
+import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
 import { z } from '../base/schema.ts';
 import {
   type PlatformConfig,
@@ -26,7 +26,14 @@ import { unknownVariableWarnings } from './unknown-variables.ts';
 
 type Flags = Values<typeof platformCommand.options>;
 
-const COMMANDS: ReadonlySet<string> = new Set(['serve', 'init', 'recover', 'rewrap', 'organization']);
+const COMMANDS: ReadonlySet<string> = new Set([
+  'serve',
+  'migrate',
+  'init',
+  'recover',
+  'rewrap',
+  'organization',
+]);
 
 /** Exit code 0 after a clean drain, 1 when the database server ended, 2 for invalid settings. */
 export async function run(args: string[]): Promise<number> {
@@ -55,6 +62,7 @@ export async function run(args: string[]): Promise<number> {
   if (command === 'recover') return recover(config, values.organization);
   if (isOrganization) return runOrganization(config, more, values);
   if (command === 'rewrap') return rewrap(config, values['new-master-key'] ?? false);
+  if (command === 'migrate') return migrate(config);
   return serve(config, warnings);
 }
 
@@ -65,6 +73,7 @@ export async function readPlatformConfig(
 ): Promise<PlatformConfig | undefined> {
   const document = file === undefined ? {} : await readDocument(file);
   const overrides = Object.entries({
+    SALLYPORT_PLATFORM_ROLE: given.role,
     SALLYPORT_PLATFORM_LISTEN: given.listen,
     SALLYPORT_PLATFORM_METRICS_LISTEN: given['metrics-listen'],
     SALLYPORT_PLATFORM_DATA_DIR: given['data-dir'],
@@ -90,7 +99,8 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
     const { openPlatform } = await import('../platform/platform.ts');
     const platform = await openPlatform(config, { log, version: await readVersion(), storage });
     const { url: api, metricsUrl: metrics, storage: database } = platform;
-    log.info({ api, ...(metrics === undefined ? {} : { metrics }), database, pid: process.pid }, 'ready');
+    // A field that is undefined is left out.
+    log.info({ api, metrics, database, role: config.role, pid: process.pid }, 'ready');
     const reason = await Promise.race([stopped, platform.ended.then(() => 'database' as const)]);
     if (reason === 'database') log.error('the database server ended by itself');
     else log.info('draining');
@@ -125,16 +135,27 @@ function waitForSignal(timeoutMs: number, onTimeout: () => void): Promise<NodeJS
   return promise;
 }
 
+async function migrate(config: PlatformConfig): Promise<number> {
+  const { migrateStorage } = await import('../platform/storage.ts');
+  const { all, applied } = await migrateStorage(config, createQuietLog(config));
+  process.stderr.write(`The schema of the database is current: ${all} migrations, ${applied} of them new.\n`);
+  return 0;
+}
+
+/** On standard error, and only what went wrong. */
+function createQuietLog({ logLevel }: PlatformConfig): Log {
+  const sink: Pick<LogSink, 'write'> = { write: (line) => void process.stderr.write(line) };
+  return createLog(logLevel === 'info' ? 'warn' : logLevel, sink);
+}
+
 /** Only the key goes to standard output, so that a script can store it; everything else goes to standard error. */
 async function init(
   config: PlatformConfig,
   given: { readonly name: string | undefined; readonly key: string | undefined },
 ): Promise<number> {
-  const sink: Pick<LogSink, 'write'> = { write: (line) => void process.stderr.write(line) };
-  const log = createLog(config.logLevel === 'info' ? 'warn' : config.logLevel, sink);
   const { initialize } = await import('../platform/initialization.ts');
   const created = await initialize(config, {
-    log,
+    log: createQuietLog(config),
     name: given.name ?? 'Default',
     key: given.key || undefined,
   });
@@ -189,8 +210,9 @@ function exposedVariables(env: NodeJS.ProcessEnv): readonly string[] {
   });
 }
 
-function exposureWarnings({ listen, metricsListen }: PlatformConfig): readonly string[] {
-  const listeners = [listen, metricsListen].filter((one) => one !== undefined);
+function exposureWarnings({ role, listen, metricsListen }: PlatformConfig): readonly string[] {
+  const served = role === 'work' ? undefined : listen;
+  const listeners = [served, metricsListen].filter((one) => one !== undefined);
   return listeners
     .filter(isExposedListen)
     .map(

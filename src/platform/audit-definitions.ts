@@ -1,7 +1,8 @@
 // Compares the definitions of the audit log in the database with those of the migrations: tables, triggers, functions and
 // privileges. The owner of the tables can change them, so that the log shows less than is stored, or accepts changes.
 import type { Database } from './store/database.ts';
-import { migrations } from './store/migrate.ts';
+import { groundMigrations } from './store/ground-migrations.ts';
+import { readMigration } from './store/migration.ts';
 import { RUNTIME } from './store/roles.ts';
 import { sql } from './store/sql.ts';
 
@@ -9,7 +10,7 @@ const TABLES: readonly string[] = ['audit_events', 'audit_heads', 'audit_checkpo
 
 /** One sentence for each difference; none for the definitions of this version, or of an earlier one. */
 export async function findChangedDefinitions(db: Database): Promise<readonly string[]> {
-  const text = migrations.map((migration) => migration.sql).join('\n');
+  const text = groundMigrations.map((file) => readMigration(file).sql).join('\n');
   return [
     ...(await checkTables(db)),
     ...(await checkTriggers(db, parseTriggers(text))),

@@ -60,6 +60,7 @@ const file = z.string().min(1);
 const limit = z.int().min(1).max(1_000_000_000);
 
 const schema = z.strictObject({
+  role: z.enum(['serve', 'work', 'both']).default('both'),
   listen: listenAddress.prefault('127.0.0.1:8080'),
   metrics_listen: listenAddress.optional(),
   data_dir: file.optional(),
@@ -96,6 +97,7 @@ const schema = z.strictObject({
 const asLowerCaseBoolean = (text: string): unknown => asBoolean(text.toLowerCase());
 
 const named: readonly (readonly [name: string, key: string, read: Variable['read']])[] = [
+  ['SALLYPORT_PLATFORM_ROLE', 'role', asText],
   ['SALLYPORT_PLATFORM_LISTEN', 'listen', asText],
   ['SALLYPORT_PLATFORM_METRICS_LISTEN', 'metrics_listen', asText],
   ['SALLYPORT_PLATFORM_DATA_DIR', 'data_dir', asText],
@@ -120,6 +122,8 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
   const { database, audit, vault } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   return {
+    /** `serve`: requests. `work`: jobs, schedules and other background work. */
+    role: document.role,
     listen: document.listen,
     /** Undefined: no metrics listener. */
     metricsListen: document.metrics_listen,

@@ -1,5 +1,5 @@
-// The metrics of a running platform on a listener of their own. Loaded only when they are configured: many
-// installations have no Prometheus.
+// The metrics of a running platform and its readiness, on a listener of their own. Loaded only when they are configured:
+// many installations have no Prometheus.
 import type { ListenAddress } from '../base/listen-address.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import { type MetricsServer, openMetricsServer } from './api/metrics-server.ts';
@@ -7,15 +7,24 @@ import { type Metrics, type Readings, createMetrics } from './api/metrics.ts';
 import type { Pools } from './store/pools.ts';
 import { sql } from './store/sql.ts';
 
+export type MetricsSource = Pick<Readings, 'running' | 'streams'> & {
+  readonly pools: Pools;
+  readonly log: Log;
+  isReady(): boolean;
+};
+
 export async function openMetrics(
   listen: ListenAddress,
-  source: Pick<Readings, 'running' | 'streams'> & { readonly pools: Pools; readonly log: Log },
+  source: MetricsSource,
 ): Promise<{ readonly metrics: Metrics; readonly server: MetricsServer }> {
   const metrics = createMetrics(createReadings(source));
-  return { metrics, server: await openMetricsServer(metrics, listen, source.log) };
+  return {
+    metrics,
+    server: await openMetricsServer({ ...metrics, isReady: source.isReady }, listen, source.log),
+  };
 }
 
-function createReadings({ pools, running, streams, log }: Parameters<typeof openMetrics>[1]): Readings {
+function createReadings({ pools, running, streams, log }: MetricsSource): Readings {
   return {
     running,
     streams,

@@ -1,25 +1,29 @@
-// The composition root: turns a config into one running platform, and closes its parts in the right order.
+// The composition root: turns a config and the modules into one running process of the platform, and closes its parts in
+// the right order. A process serves requests, or runs jobs and other background work, or does both.
 import { describeBug, type Log } from '../base/log.ts';
 import { createApi } from './api/pipeline.ts';
 import { withDocuments } from './api/openapi/documents.ts';
-import type { Metrics } from './api/metrics.ts';
-import { openServer } from './api/server.ts';
-import { startBackgroundTasks } from './background-tasks.ts';
+import type { Route } from './api/route.ts';
+import { type FinishedRequest, openServer, type Server, type ServerOptions } from './api/server.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAuthenticator } from './identity/authentication.ts';
-import { createResourceRoutes } from './routes.ts';
+import type { Module, StartContext, Wiring } from './module.ts';
+import { createRoutes, jobsOf, modules as allModules } from './modules.ts';
+import type { MetricsSource } from './platform-metrics.ts';
 import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
+import type { Pools } from './store/pools.ts';
 
 export type Platform = {
-  readonly url: string;
+  /** Undefined in a process that does not serve. */
+  readonly url: string | undefined;
   /** Undefined when metrics are not configured. */
   readonly metricsUrl: string | undefined;
   readonly storage: Storage['kind'];
   /** Resolves when the database server ended by itself: the platform can do nothing more. */
   readonly ended: Promise<void>;
-  /** Waits for running requests, then for jobs, then closes the database. */
+  /** Waits for running requests, then for jobs and what the modules started, then closes the database. */
   close(): Promise<void>;
 };
 
@@ -28,67 +32,91 @@ export type PlatformParts = {
   readonly version: string;
   /** A promise, so that the database starts while the rest of the platform is loaded. */
   readonly storage: Promise<Storage>;
+  readonly modules?: readonly Module[];
 };
 
 /** Throws an Error that says what the operator must change. */
 export async function openPlatform(
   config: PlatformConfig,
-  { log, version, storage: opening }: PlatformParts,
+  { log, version, storage: opening, modules = allModules }: PlatformParts,
 ): Promise<Platform> {
   await using opened = new AsyncDisposableStack();
-  let isReady = true;
   const storage = opened.adopt(await opening, (one) => one.close());
   const { pools } = storage;
   await checkVault(config, pools.writes, log);
+  const draining = new AbortController();
+  let isStarted = false;
+  const isReady = (): boolean => isStarted && !draining.signal.aborted;
+  const roles = { serves: config.role !== 'work', works: config.role !== 'serve' };
+  let server: Server | undefined;
+  // Opened early and closed late: meanwhile it says that this process is not ready.
+  const exposed = await openMetrics(config, {
+    ...{ pools, log, isReady },
+    running: () => server?.running ?? 0,
+    streams: () => server?.streams ?? 0,
+  });
+  if (exposed !== undefined) opened.adopt(exposed.server, (one) => one.close());
+  // Closed after the jobs, which may need them; started before the first request.
+  const parts = opened.use(new AsyncDisposableStack());
+  const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
+  const wiring: Wiring = { config, send: jobs.send };
+  await startModules(modules, { ...wiring, store: pools.long, log, roles, signal: draining.signal }, parts);
+  isStarted = true;
+  if (roles.serves) {
+    const info = modules.flatMap((module) => module.info ?? []);
+    const routes = withDocuments({ routes: createRoutes(wiring, modules), version, info, isReady });
+    const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
+    server = await serve(config, { routes, pools, log, onFinished }, opened);
+  }
+  const closing = opened.move();
+  return {
+    url: server?.url,
+    metricsUrl: exposed?.server.url,
+    storage: storage.kind,
+    ended: storage.ended,
+    async close() {
+      draining.abort(new Error('the process is shutting down'));
+      await closing.disposeAsync();
+    },
+  };
+}
+
+async function openMetrics({ metricsListen }: PlatformConfig, source: MetricsSource) {
+  if (metricsListen === undefined) return undefined;
+  const { openMetrics: open } = await import('./platform-metrics.ts');
+  return open(metricsListen, source);
+}
+
+/** In the order of the list. What was started before one that fails is closed. */
+async function startModules(
+  modules: readonly Module[],
+  context: StartContext,
+  parts: AsyncDisposableStack,
+): Promise<void> {
+  for (const module of modules) {
+    const part = await module.start?.(context);
+    if (part !== undefined) parts.adopt(part, (one) => one.close());
+  }
+}
+
+type Served = Pick<ServerOptions, 'log' | 'onFinished'> & {
+  readonly routes: readonly Route[];
+  readonly pools: Pools;
+};
+
+async function serve(
+  { listen, limits, trustedProxies }: PlatformConfig,
+  { routes, pools, log, onFinished }: Served,
+  opened: AsyncDisposableStack,
+): Promise<Server> {
   const authenticator = createAuthenticator({
     now: () => Date.now(),
     onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
   });
   opened.defer(() => authenticator.settle());
-  const routes = withDocuments({
-    routes: createResourceRoutes(config.defaultFeatures),
-    version,
-    isReady: () => isReady,
-  });
-  let metrics: Metrics | undefined;
-  const [backgroundTasks, server] = await Promise.all([
-    startBackgroundTasks(config, { storage, log }),
-    openServer({
-      api: createApi(routes, {
-        pools,
-        authenticator,
-        log,
-        limits: config.limits,
-      }),
-      listen: config.listen,
-      limits: config.limits,
-      trustedProxies: config.trustedProxies,
-      log,
-      onFinished: (finished) => metrics?.onFinished(finished),
-    }),
-  ]);
-  opened.adopt(backgroundTasks, (one) => one.close());
-  opened.adopt(server, (one) => one.close());
-  let metricsUrl: string | undefined;
-  if (config.metricsListen !== undefined) {
-    const { openMetrics } = await import('./platform-metrics.ts');
-    const source = { pools, running: () => server.running, streams: () => server.streams, log };
-    const exposed = await openMetrics(config.metricsListen, source);
-    opened.adopt(exposed.server, (one) => one.close());
-    metrics = exposed.metrics;
-    metricsUrl = exposed.server.url;
-  }
-  const parts = opened.move();
-  return {
-    url: server.url,
-    metricsUrl,
-    storage: storage.kind,
-    ended: storage.ended,
-    async close() {
-      isReady = false;
-      await parts.disposeAsync();
-    },
-  };
+  const api = createApi(routes, { pools, authenticator, log, limits });
+  const server = await openServer({ api, listen, limits, trustedProxies, log, onFinished });
+  return opened.adopt(server, (one) => one.close());
 }
 
 /** What cannot be opened is refused here, and not with the first request that needs it. */

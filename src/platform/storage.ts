@@ -6,9 +6,12 @@ import type { Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAvailability } from './store/availability.ts';
 import { parseConnections } from './store/connection.ts';
+import { codeOf } from './store/database-error.ts';
 import { type PostgresServer, openPostgres } from './store/embedded/postgres-server.ts';
+import type { Job } from './store/job.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
-import { migrate } from './store/migrate.ts';
+import { isCurrent, migrate } from './store/migrate.ts';
+import type { Migration } from './store/migration.ts';
 import { divideConnections } from './store/pool-sizes.ts';
 import { type Pools, openPools, poolLimits } from './store/pools.ts';
 
@@ -17,8 +20,8 @@ export type Storage = {
   readonly kind: 'embedded' | 'DATABASE_URL';
   /** Resolves when the embedded server has ended, by `close` or by itself. */
   readonly ended: Promise<void>;
-  /** Opened on request: not every program has jobs. */
-  openJobs(): Promise<Jobs>;
+  /** Opened on request: not every program has jobs. `works`: this process runs them, and does not only send them. */
+  openJobs(jobs: readonly Job[], works: boolean): Promise<Jobs>;
   close(): Promise<void>;
 };
 
@@ -29,14 +32,8 @@ export async function openStorage(
   config: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
   log: Log,
 ): Promise<Storage> {
-  const server = await openDatabaseServer(config, log);
-  const { connection, ownerConnection, kind, ended } = server;
-  try {
-    await migrate(ownerConnection, { runtimeUser: connection.user });
-  } catch (error) {
-    await server.close();
-    throw error;
-  }
+  const { server } = await openMigrated(config, log, 'when needed');
+  const { connection, kind, ended } = server;
   let isClosing = false;
   const availability = createAvailability(log);
   const options = {
@@ -56,12 +53,14 @@ export async function openStorage(
     pools,
     kind,
     ended,
-    openJobs: () =>
+    openJobs: (jobs, works) =>
       openJobs({
         ...options,
         maxConnections: divideConnections(maxConnections).jobs,
         limits: poolLimits.jobs,
         log,
+        jobs,
+        ...(works ? { store: pools.long } : {}),
       }),
     async close() {
       isClosing = true;
@@ -69,6 +68,53 @@ export async function openStorage(
       await server.close();
     },
   };
+}
+
+/** For `sallyport platform migrate`. Returns the number of migrations, and how many were applied now. */
+export async function migrateStorage(
+  config: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
+  log: Log,
+): Promise<{ readonly all: number; readonly applied: number }> {
+  const { server, migrations, applied } = await openMigrated(config, log, 'always');
+  await server.close();
+  return { all: migrations.length, applied };
+}
+
+async function openMigrated(
+  config: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
+  log: Log,
+  migrated: 'always' | 'when needed',
+) {
+  // Loaded while the server starts.
+  const loading = import('./modules.ts');
+  loading.catch(() => undefined);
+  const server = await openDatabaseServer(config, log);
+  try {
+    const migrations = (await loading).migrationsOf();
+    const isDone = migrated === 'when needed' && (await isCurrent(server.connection, migrations));
+    return { server, migrations, applied: isDone ? 0 : await migrateServer(server, migrations) };
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+async function migrateServer(
+  { connection, ownerConnection, kind }: DatabaseServer,
+  migrations: readonly Migration[],
+): Promise<number> {
+  try {
+    return await migrate(ownerConnection, migrations, { runtimeUser: connection.user });
+  } catch (cause) {
+    const isRefused = [cause, (cause as Error).cause].some((one) => codeOf(one) === INSUFFICIENT_PRIVILEGE);
+    if (kind === 'embedded' || !isRefused) throw cause;
+    throw new InputError(
+      `The schema of the database is not that of this version, and ${ownerConnection.user} may not change it. Run sallyport platform migrate with SALLYPORT_PLATFORM_DATABASE_OWNER_URL set to the URL of the owner of the tables`,
+      { cause },
+    );
+  }
 }
 
 /** For migrations, and for an administrator. */

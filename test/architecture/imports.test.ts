@@ -1,13 +1,22 @@
 // The import rules. The tables in this file are the rules; ARCHITECTURE.md shows them.
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { modules } from '../../src/platform/modules.ts';
+import { projectRoot } from '../support/spawned-process.ts';
 import { packageOf, readSources, type SourceFile, toSourceFile } from './source-tree.ts';
 
-/** The platform's resources: none of them imports another. */
-const RESOURCES: readonly string[] = [
-  'platform/management',
-  'platform/control-plane',
-  'platform/sandbox-records',
+/** The modules of the platform: of another one, a module imports its `contract.ts` and nothing else. */
+const MODULES: readonly string[] = globSync('src/platform/*/module.ts', { cwd: projectRoot }).map((path) =>
+  path.slice('src/'.length, -'/module.ts'.length),
+);
+
+/** What every module of the platform is built on. */
+const BELOW_MODULES: readonly string[] = [
+  'base',
+  'platform/store',
+  'platform/identity',
+  'platform/audit',
+  'platform/api',
 ];
 
 /** What a sidecar needs to read rules and HTTP. */
@@ -45,7 +54,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/accept': [...belowTunnel(), 'proxy/h1', 'proxy/tunnel'],
   admin: ['base'],
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
-  cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform'],
+  cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform', 'platform/config'],
   main: ['base', 'cli', 'sidecar'],
   gateway: ['base', 'base/http', 'http1'],
   'platform/store': ['base'],
@@ -54,12 +63,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/audit': ['base', 'platform/store'],
   'platform/vault': ['base', 'platform/store'],
   'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
-  ...Object.fromEntries(
-    RESOURCES.map((module) => [
-      module,
-      ['base', 'platform/store', 'platform/identity', 'platform/audit', 'platform/api'],
-    ]),
-  ),
+  'platform/config': ['base', 'platform/store', 'platform/api'],
+  'platform/module': ['base', 'platform/store', 'platform/api', 'platform/config'],
+  ...Object.fromEntries(MODULES.map((module) => [module, [...BELOW_MODULES, 'platform/module', ...MODULES]])),
   platform: [
     'base',
     'platform/store',
@@ -67,7 +73,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'platform/audit',
     'platform/vault',
     'platform/api',
-    ...RESOURCES,
+    ...MODULES,
+    'platform/config',
+    'platform/module',
   ],
 };
 
@@ -167,6 +175,22 @@ function climbs(files: readonly SourceFile[]): readonly string[] {
   return found;
 }
 
+/** Modules of the platform meet in contracts, which are types and ports: a contract imports nothing of its own module. */
+function secretPaths(files: readonly SourceFile[]): readonly string[] {
+  const found: string[] = [];
+  for (const { path, imports } of files) {
+    const module = moduleOf(path);
+    if (!MODULES.includes(module)) continue;
+    const isContract = path === `src/${module}/contract.ts`;
+    for (const { to } of imports) {
+      const other = moduleOf(to);
+      const isOpen = other === module ? !isContract : to === `src/${other}/contract.ts`;
+      if (MODULES.includes(other) && !isOpen) found.push(`${path} -> ${to}`);
+    }
+  }
+  return found;
+}
+
 function leavings(files: readonly SourceFile[]): readonly string[] {
   const imports = files.flatMap(({ path, imports: all }) => all.map(({ to }) => ({ path, to })));
   return imports.filter(({ to }) => to.startsWith('..')).map(({ path, to }) => `${path} -> ${to}`);
@@ -239,6 +263,14 @@ describe('the import rules', () => {
 
   it('let imports point down only', () => expect(climbs(sources)).toEqual([]));
 
+  it('know every module of the platform that runs', () => {
+    const names = modules.map(({ name }) => `platform/${name}`);
+    expect(MODULES.toSorted()).toEqual(names.toSorted());
+  });
+
+  it('let a module of the platform see the contracts of others alone', () =>
+    expect(secretPaths(sources)).toEqual([]));
+
   it('keep the sources to themselves', () => expect(leavings(sources)).toEqual([]));
 
   it('have no circle, type imports included', () => expect(circles(sources)).toEqual([]));
@@ -278,6 +310,30 @@ describe('a violation is found', () => {
     ['upwards over several lines', climbs, 'src/http1/a.ts', "import {\n  x,\n  y,\n} from '../proxy/b.ts';"],
     ['upwards by re-export', climbs, 'src/base/a.ts', "export { x } from '../tls/b.ts';"],
     ['upwards by a lazy import', climbs, 'src/base/a.ts', "const x = await import('../cli/b.ts');"],
+    [
+      'from a module of the platform into another',
+      secretPaths,
+      'src/platform/control-plane/a.ts',
+      "import { x } from '../management/keys.ts';",
+    ],
+    [
+      'from a module into another one deeper',
+      secretPaths,
+      'src/platform/control-plane/deployments/a.ts',
+      "import type { X } from '../../management/contract/keys.ts';",
+    ],
+    [
+      'from a contract into its own module',
+      secretPaths,
+      'src/platform/management/contract.ts',
+      "import type { X } from './keys.ts';",
+    ],
+    [
+      'from a module to the list of modules',
+      climbs,
+      'src/platform/management/a.ts',
+      "import { modules } from '../modules.ts';",
+    ],
     ['out of the sources', leavings, 'src/base/a.ts', "import { x } from '../../test/b.ts';"],
     ['I/O in a pure module', impurities, 'src/policy/a.ts', "import { connect } from 'node:net';"],
     ['waiting in a pure module', impurities, 'src/http1/a.ts', 'export async function f() {}'],
@@ -307,5 +363,11 @@ describe('a violation is found', () => {
   ];
   it.each(rows)('%s', (_, check, path, text) => {
     expect(check([toSourceFile(path, text)])).toHaveLength(1);
+  });
+
+  it('but not where a module imports the contract of another', () => {
+    const text = "import type { X } from '../management/contract.ts';";
+    const files = [toSourceFile('src/platform/control-plane/a.ts', text)];
+    expect([...secretPaths(files), ...climbs(files)]).toEqual([]);
   });
 });

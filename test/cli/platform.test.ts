@@ -4,7 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { chmod, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
+import {
+  createTestDatabase,
+  type TestDatabase,
+  type TestDatabaseOptions,
+} from '../support/platform-database.ts';
 import { type PlatformOptions, initPlatform, startPlatform } from '../support/platform-process.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { program, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
@@ -20,8 +24,10 @@ async function scratchDirectory(): Promise<Scratch> {
   return scratch;
 }
 
-async function onDatabase(): Promise<PlatformOptions & { readonly database: TestDatabase }> {
-  const database = await createTestDatabase();
+async function onDatabase(
+  given: TestDatabaseOptions = {},
+): Promise<PlatformOptions & { readonly database: TestDatabase }> {
+  const database = await createTestDatabase(given);
   onTestFinished(() => database[Symbol.asyncDispose]());
   return { dataDirectory: join((await scratchDirectory()).path, 'data'), database };
 }
@@ -236,7 +242,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
   });
 
   it('exits in time when its start hangs', async () => {
-    const { database, ...options } = await onDatabase();
+    const { database, ...options } = await onDatabase({ isMigrated: false });
     await connectOnce(database.ownerConnection, async (other) => {
       // As another process holds it while it migrates the schema.
       await other.query('select pg_advisory_lock(5271009001)');

@@ -12,7 +12,13 @@ it('the metrics of a platform contain the gauges of its database, or log why the
   await database.store.write((trx) => appendEvent(trx, entryOf(randomUUID())));
   const logged: string[] = [];
   const log = createLog('info', { write: (line) => void logged.push(line) });
-  const source = { pools: onePool(database.store), running: () => 3, streams: () => 1, log };
+  const source = {
+    pools: onePool(database.store),
+    running: () => 3,
+    streams: () => 1,
+    isReady: () => true,
+    log,
+  };
   const { server } = await openMetrics({ host: '127.0.0.1', port: 0 }, source);
   const read = async (): Promise<string> => (await fetch(`${server.url}/metrics`)).text();
   try {

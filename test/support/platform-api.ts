@@ -10,10 +10,13 @@ import type { Route } from '../../src/platform/api/route.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
 import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identity/permission.ts';
-import { createResourceRoutes } from '../../src/platform/routes.ts';
+import type { Module } from '../../src/platform/module.ts';
+import { createRoutes, migrationsOf, modules } from '../../src/platform/modules.ts';
+import { migrate } from '../../src/platform/store/migrate.ts';
 import { createApiRequest, readText } from './api-request.ts';
 import type { ServerKind } from './postgres-setup.ts';
 import { createTestDatabase, onePool, type TestDatabase } from './platform-database.ts';
+import { createTestWiring } from './test-wiring.ts';
 
 export type Ask = {
   readonly key?: string;
@@ -79,6 +82,8 @@ export type PlatformApiOptions = {
   readonly limits?: Partial<ServerLimits>;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
+  /** Modules of the test, in addition to those of the platform. */
+  readonly modules?: readonly Module[];
   /** Routes of the test, in addition to those of the platform. */
   readonly routes?: readonly Route[];
   /** Replaces every route, those of the platform too. */
@@ -88,9 +93,12 @@ export type PlatformApiOptions = {
 export async function createPlatformApi(options: PlatformApiOptions = {}): Promise<PlatformApi> {
   const database = await createTestDatabase(options.server === undefined ? {} : { server: options.server });
   const { store } = database;
+  const own = options.modules ?? [];
+  if (own.length > 0) await migrate(database.ownerConnection, migrationsOf([...modules, ...own]));
   const logged: string[] = [];
   const authenticator = createAuthenticator({ now: options.now ?? (() => Date.now()) });
-  const resources = createResourceRoutes({ can_use_audit_logs: options.canUseAuditLogs ?? false });
+  const wiring = createTestWiring({ canUseAuditLogs: options.canUseAuditLogs });
+  const resources = createRoutes(wiring, [...modules, ...own]);
   const routes = withDocuments({
     routes: [...resources, ...(options.routes ?? [])],
     version: '0.0.0',

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { PoolConfig } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { connectOnce } from '../../src/platform/store/database.ts';
+import { migrationsOf } from '../../src/platform/modules.ts';
 import { migrate } from '../../src/platform/store/migrate.ts';
 import { openPostgres, type PostgresServer } from '../../src/platform/store/embedded/postgres-server.ts';
 import { debianPrograms } from './debian-postgres.ts';
@@ -79,7 +80,7 @@ async function startServer(
   });
   const { connection, ownerConnection } = server;
   await connectOnce(ownerConnection, (client) => client.query(`create database ${TEMPLATE}`));
-  await migrate({ ...ownerConnection, database: TEMPLATE });
+  await migrate({ ...ownerConnection, database: TEMPLATE }, migrationsOf());
   return { server, response: { connection, ownerConnection, template: TEMPLATE } };
 }
 

@@ -13,7 +13,7 @@ const dataDir = {
 export const platformCommand = {
   name: 'platform',
   summary: 'run the platform API, or create a key for it',
-  operands: '[serve | init | recover | rewrap | organization (create | set)]',
+  operands: '[serve|migrate|init|recover|rewrap|organization (create|set)]',
   options: {
     config,
     listen: {
@@ -23,10 +23,17 @@ export const platformCommand = {
       variable: 'SALLYPORT_PLATFORM_LISTEN',
       fallback: '127.0.0.1:8080',
     },
+    role: {
+      type: 'string',
+      value: 'serve|work|both',
+      text: 'serve: requests, work: jobs, or both in one process',
+      variable: 'SALLYPORT_PLATFORM_ROLE',
+      fallback: 'both',
+    },
     'metrics-listen': {
       type: 'string',
       value: 'HOST:PORT',
-      text: 'address of the metrics',
+      text: 'address of the metrics and of the readiness, /ok',
       variable: 'SALLYPORT_PLATFORM_METRICS_LISTEN',
     },
     'data-dir': dataDir,
@@ -46,7 +53,7 @@ export const platformCommand = {
     'new-master-key': { type: 'boolean', text: 'rewrap: first add a new master key to the file' },
   },
   notes: [
-    'serve (the default) runs the API. init creates the first organization and its API key. recover creates another key.',
+    'serve (the default) runs the API. migrate brings the schema of the database to this version, as its owner. init creates the first organization and its API key. recover creates another key.',
     'organization create adds an organization with a workspace and a key; organization set changes its name, plan and flags.',
     'rewrap wraps the data keys of the vault with the first master key of its file, while platforms run.',
     'A key is printed once, to standard output; everything else goes to standard error.',
@@ -57,7 +64,7 @@ export const platformCommand = {
     'sallyport platform organization set --organization ID --audit-logs yes',
   ],
   exitCodes: [
-    ['0', 'ended by SIGTERM or SIGINT; init, recover, rewrap and organization: done'],
+    ['0', 'ended by SIGTERM or SIGINT; migrate, init, recover, rewrap and organization: done'],
     ['1', 'the database ended by itself, or an error of the machine'],
     ['2', 'the command line or the configuration must be corrected'],
   ],

@@ -1,4 +1,6 @@
-// The metrics on a listener of their own: they are about every organization, and for the operator alone.
+// The metrics and the readiness of a process, on a listener of their own: they are about every organization, and for the
+// operator alone. A process that only runs jobs has no other listener.
+import type { HttpResponse } from '../../base/http/http-response.ts';
 import { HttpServer } from '../../base/http/http-server.ts';
 import type { ListenAddress } from '../../base/listen-address.ts';
 import { describeBug, type Log } from '../../base/log.ts';
@@ -11,19 +13,28 @@ export type MetricsServer = { readonly url: string; close(): Promise<void> };
 const LIMITS = { headBytes: 16 * 1024, headMs: 5000, requestMs: 5000, keepAliveMs: 5000 };
 const MAX_CONNECTIONS = 16;
 
+type Source = Pick<Metrics, 'contentType' | 'read'> & {
+  /** False until the process has started, and once it shuts down. */
+  isReady(): boolean;
+};
+
 /** Throws an Error that says where it cannot listen. */
 export async function openMetricsServer(
-  metrics: Pick<Metrics, 'contentType' | 'read'>,
+  source: Source,
   listen: ListenAddress,
   log: Log,
 ): Promise<MetricsServer> {
   const server = new HttpServer({
     limits: LIMITS,
     log,
-    handle: async ({ head }) =>
-      head.target === '/metrics'
-        ? read(metrics, log)
-        : platformError('no_route', 'There is no such path: the metrics are at /metrics'),
+    async handle({ head }) {
+      if (head.target === '/metrics') return read(source, log);
+      if (head.target === '/ok') return readinessOf(source);
+      return platformError(
+        'no_route',
+        'There is no such path: the metrics are at /metrics, the readiness is at /ok',
+      );
+    },
     reject: (kind) => platformError(kind),
   });
   server.listener.maxConnections = MAX_CONNECTIONS;
@@ -31,6 +42,11 @@ export async function openMetricsServer(
     url: await listenAt(server.listener, listen, 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN'),
     close: () => server.close(0, 'end'),
   };
+}
+
+function readinessOf({ isReady }: Source): HttpResponse {
+  if (!isReady()) return platformError('unavailable', 'This process is starting or shutting down');
+  return { status: 200, fields: { 'Content-Type': 'application/json' }, body: '{"ok":true}' };
 }
 
 async function read({ read, contentType }: Pick<Metrics, 'contentType' | 'read'>, log: Log) {

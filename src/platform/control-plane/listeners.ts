@@ -3,7 +3,20 @@ import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
-import { sql } from '../store/sql.ts';
+import { type Entity, type Generated, type Json, sql } from '../store/sql.ts';
+
+declare module '../store/tables.ts' {
+  interface Tables {
+    readonly listeners: Entity & {
+      readonly workspace_id: string;
+      readonly compute_type: 'k8s';
+      readonly compute_id: string;
+      compute_config: Json<{ readonly k8s_namespaces?: readonly string[] | null | undefined }>;
+      version: string | null;
+      updated_at: Generated<Date>;
+    };
+  }
+}
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 

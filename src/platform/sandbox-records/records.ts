@@ -2,8 +2,26 @@
 import { z } from '../../base/schema.ts';
 import type { Database, Store } from '../store/database.ts';
 import { formatCursor, invalidCursor, parseCursor } from '../store/page-cursor.ts';
-import { sql } from '../store/sql.ts';
+import { type Fixed, type Json, sql } from '../store/sql.ts';
 import { type RecordBatch, storableTime, type StoredRecord } from './record-schema.ts';
+
+declare module '../store/tables.ts' {
+  interface Tables {
+    /** `source` and `number` identify a record, so that a batch that is sent again adds nothing. */
+    readonly sandbox_records: {
+      readonly workspace_id: string;
+      readonly sandbox: string;
+      /** The sidecar process that wrote the record. */
+      readonly source: string;
+      readonly number: string;
+      /** From the clock of the sidecar. */
+      readonly time: Date;
+      /** From the clock of the database. Retention counts from here. */
+      readonly received_at: Fixed<Date>;
+      readonly record: Json<Readonly<Record<string, unknown>>>;
+    };
+  }
+}
 
 /** A sandbox, by its workspace and its name there. */
 export type SandboxScope = { readonly workspaceId: string; readonly sandbox: string };

@@ -3,7 +3,20 @@ import { DomainError } from '../../base/domain-error.ts';
 import { hasKeyFormat, hashKey } from '../identity/api-key.ts';
 import type { Credentials } from '../identity/authentication.ts';
 import type { Database } from '../store/database.ts';
-import { sql } from '../store/sql.ts';
+import { type Entity, sql } from '../store/sql.ts';
+
+declare module '../store/tables.ts' {
+  interface Tables {
+    /** Authorizes a sidecar to send the records of one sandbox. */
+    readonly sandbox_tokens: Entity & {
+      readonly workspace_id: string;
+      readonly sandbox: string;
+      readonly short_token: string;
+      readonly hash: Buffer;
+      readonly expires_at: Date | null;
+    };
+  }
+}
 
 /** What the token of a sandbox gives access to. */
 export type SandboxGrant = {

@@ -1,37 +1,27 @@
-// The only file that uses pg-boss, which is loaded with the first job: work that outlives a request, or runs on a
-// schedule.
-import type { ConstructorOptions, Db, PgBoss as Boss } from 'pg-boss';
+// The only file that uses pg-boss, which is loaded when jobs are opened: queues for the jobs of the modules, in the same
+// database as everything that a job is about.
+import type { ConstructorOptions, Db, JobResult, PgBoss as Boss, Queue } from 'pg-boss';
 import { describeBug, type Log } from '../../base/log.ts';
-import { type Client, type DatabaseOptions, openPool, type Transaction } from './database.ts';
+import type { z } from '../../base/schema.ts';
+import { type Client, type Database, type DatabaseOptions, openPool, type Store } from './database.ts';
 import { isUnreachable } from './database-error.ts';
+import type { Job, JobContext, Schedule } from './job.ts';
 import { RUNTIME } from './roles.ts';
 
-export type JobContext = {
-  /** Of the job; the same when it is retried. */
-  readonly id: string;
-  /** Aborted when the job was cancelled, when another process runs it, or when this process stops. */
-  readonly signal: AbortSignal;
-};
-
-/** Runs at least once: again in another process when its process died, and up to `retries` times when it throws. */
-export type JobHandler = (data: unknown, context: JobContext) => Promise<void>;
-
-export type QueueOptions = {
-  /** Maximum retries; 5 when absent. */
-  readonly retries?: number;
-  /** Jobs that run at once in this process; 1 when absent. */
-  readonly concurrency?: number;
-};
+/** `db` is the transaction that the job depends on: the job exists once that commits. Throws when the data does not fit. */
+export type SendJob = <S extends z.ZodObject>(db: Database, job: Job<S>, data: z.input<S>) => Promise<void>;
 
 export type Jobs = {
-  /** Takes jobs from the queue, which is created when it does not exist. */
-  work(queue: string, handler: JobHandler, options?: QueueOptions): Promise<void>;
-  /** The job exists once the transaction commits. `work` must have created the queue. */
-  send(trx: Transaction, queue: string, data: object): Promise<void>;
-  /** One job for each time, whatever the number of processes. A cron expression of five fields, in UTC. */
-  schedule(queue: string, cron: string): Promise<void>;
+  readonly send: SendJob;
   /** Resolves when running jobs have ended, or after `timeoutMs`. */
   close(timeoutMs?: number): Promise<void>;
+};
+
+export type JobsOptions = DatabaseOptions & {
+  readonly jobs: readonly Job[];
+  readonly log: Log;
+  /** Takes jobs and runs them; without it, jobs can be sent and none runs in this process. */
+  readonly store?: Store | undefined;
 };
 
 /** The job of a killed process runs again after this time, two supervision passes and one poll. */
@@ -40,6 +30,8 @@ const PASS_SECONDS = 1;
 const POLL_SECONDS = 1;
 
 const SCHEMA = 'pgboss';
+/** Of the installed pg-boss, known without loading it. */
+export const JOBS_SCHEMA_VERSION = 43;
 
 const SETTINGS: ConstructorOptions = {
   schema: SCHEMA,
@@ -48,17 +40,32 @@ const SETTINGS: ConstructorOptions = {
   monitorVacuum: false,
 };
 
-/** As the runtime role: `migrate` has created the schema. */
-export async function openJobs(
-  options: DatabaseOptions & { readonly log: Pick<Log, 'warn' | 'error'> },
-): Promise<Jobs> {
+/**
+ * Takes in every job whose retries are used up. One for all jobs, because each queue is polled; pg-boss moves a job here
+ * in the statement that ends its last attempt, also when it finds the process of that attempt dead.
+ */
+const EXHAUSTED: Queue = {
+  name: 'exhausted-jobs',
+  retryLimit: 100,
+  retryDelay: 5,
+  retryBackoff: true,
+  retryDelayMax: 600,
+  expireInSeconds: 900,
+  heartbeatSeconds: HEARTBEAT_SECONDS,
+  deleteAfterSeconds: 86_400,
+};
+
+/** As the runtime role: `migrate` has created the schema. Every process creates the queues, so that each can send. */
+export async function openJobs(options: JobsOptions): Promise<Jobs> {
   const { fromKysely, PgBoss } = await import('pg-boss');
-  const { log } = options;
+  const { log, jobs, store } = options;
   const pool = openPool(options);
   const boss = new PgBoss({
     ...SETTINGS,
     db: { executeSql: (text, values) => pool.query(text, values) },
     migrate: false,
+    supervise: store !== undefined,
+    schedule: store !== undefined,
     superviseIntervalSeconds: PASS_SECONDS,
     monitorIntervalSeconds: PASS_SECONDS,
   });
@@ -70,13 +77,16 @@ export async function openJobs(
   });
   boss.on('warning', ({ message }) => log.warn({ warning: message }, 'job queue'));
   await boss.start();
+  await createQueues(boss, [EXHAUSTED, ...jobs.map(toQueue)]);
+  if (store !== undefined) await startWork(boss, jobs, { store, log });
   return {
-    work: (queue, handler, queueOptions = {}) =>
-      startWork(boss, queue, withLogging(handler, queue, log), queueOptions),
-    async send(trx, queue, data) {
-      await boss.send(queue, data, { db: fromKysely(trx) });
+    async send(db, job, data) {
+      const { error } = job.data.safeParse(data);
+      // Without the values, which may be secrets.
+      if (error)
+        throw new Error(`The job ${job.name} was sent data that does not fit: ${pathsOf(error).join(', ')}`);
+      await boss.send(job.name, data, { db: fromKysely(db) });
     },
-    schedule: (queue, cron) => boss.schedule(queue, cron, null, { tz: 'UTC' }),
     async close(timeoutMs = 10_000) {
       await boss.stop({ graceful: true, timeout: timeoutMs });
       await pool.end();
@@ -84,39 +94,113 @@ export async function openJobs(
   };
 }
 
-/** pg-boss itself retries a failed job, and finally drops it, without a log line. */
-function withLogging(handler: JobHandler, queue: string, log: Pick<Log, 'error'>): JobHandler {
-  return async (data, context) => {
-    try {
-      await handler(data, context);
-    } catch (error) {
-      log.error({ ...describeBug(error), queue, job: context.id }, 'a job failed');
-      throw error;
-    }
+function toQueue({ name, retries, delaySeconds, timeoutSeconds }: Job): Queue {
+  return {
+    name,
+    retryLimit: retries,
+    retryDelay: delaySeconds,
+    expireInSeconds: timeoutSeconds,
+    heartbeatSeconds: HEARTBEAT_SECONDS,
+    deleteAfterSeconds: 86_400,
+    deadLetter: EXHAUSTED.name,
   };
 }
 
-async function startWork(boss: Boss, queue: string, handler: JobHandler, options: QueueOptions) {
-  const { retries = 5, concurrency = 1 } = options;
-  const settings = {
-    retryLimit: retries,
-    // Also after the death of a process.
-    retryDelay: 1,
-    // After this the job is considered lost and retried.
-    expireInSeconds: 900,
-    heartbeatSeconds: HEARTBEAT_SECONDS,
-    deleteAfterSeconds: 86_400,
-  };
-  await boss.createQueue(queue, settings);
-  // createQueue leaves the settings of an existing queue as they are.
-  await boss.updateQueue(queue, settings);
-  await boss.work(
-    queue,
-    { batchSize: 1, localConcurrency: concurrency, pollingIntervalSeconds: POLL_SECONDS },
-    async (jobs) => {
-      for (const { id, data, signal } of jobs) await handler(data, { id, signal });
-    },
+/** Nearly always one read: the queues were created by the first process of this version. */
+async function createQueues(boss: Boss, queues: readonly Queue[]): Promise<void> {
+  const names = queues.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`Two jobs have the name ${twice}`);
+  const stored = new Map((await boss.getQueues(names)).map((queue) => [queue.name, queue]));
+  for (const { name, ...settings } of queues) {
+    const found = stored.get(name);
+    if (found === undefined) await boss.createQueue(name, settings);
+    const isEqual = Object.entries(settings).every(([key, value]) => found?.[key as keyof Queue] === value);
+    // Also after it was created: another process may have created it with the settings of another version.
+    if (!isEqual) await boss.updateQueue(name, settings);
+  }
+}
+
+type Surroundings = Pick<JobContext, 'store' | 'log'>;
+
+async function startWork(boss: Boss, jobs: readonly Job[], surroundings: Surroundings): Promise<void> {
+  const polling = { batchSize: 1, pollingIntervalSeconds: POLL_SECONDS, perJobResults: true } as const;
+  for (const job of jobs) {
+    const options = { ...polling, localConcurrency: job.concurrency ?? 1 };
+    await boss.work(job.name, options, ([taken]) => settle(taken, (one) => attempt(job, one, surroundings)));
+    await setSchedule(boss, job);
+  }
+  const byName = new Map(jobs.map((job) => [job.name, job]));
+  await boss.work(EXHAUSTED.name, { ...polling, includeMetadata: true }, ([taken]) =>
+    settle(taken, (one) => giveUp(byName.get(one.sourceName ?? ''), one, surroundings)),
   );
+}
+
+/** Only of jobs that this version has: another one may run beside it. */
+async function setSchedule(boss: Boss, { name, schedule }: Job): Promise<void> {
+  if (schedule === undefined) await boss.unschedule(name);
+  else await boss.schedule(name, cronOf(schedule), schedule.data, { tz: 'UTC' });
+}
+
+type Taken = { readonly id: string; readonly data: unknown; readonly signal: AbortSignal };
+type Left = Taken & { readonly sourceId: string | null; readonly sourceName: string | null };
+
+async function settle<T extends Taken>(
+  taken: T | undefined,
+  work: (taken: T) => Promise<JobResult['status']>,
+): Promise<JobResult[]> {
+  return taken === undefined ? [] : [{ id: taken.id, status: await work(taken) }];
+}
+
+/** pg-boss itself retries a failed job without a log line. */
+async function attempt(
+  job: Job,
+  { id, data, signal }: Taken,
+  { store, log }: Surroundings,
+): Promise<JobResult['status']> {
+  const parsed = job.data.safeParse(data ?? {});
+  if (!parsed.success) {
+    const fields = pathsOf(parsed.error);
+    log.error({ queue: job.name, job: id, fields }, 'a job has data that this version cannot read');
+    return 'deadletter';
+  }
+  try {
+    await job.run(parsed.data, { id, signal, store, log });
+    return 'completed';
+  } catch (error) {
+    log.error({ ...describeBug(error), queue: job.name, job: id }, 'a job failed');
+    throw error;
+  }
+}
+
+async function giveUp(
+  job: Job | undefined,
+  { id: ownId, sourceId, sourceName, data, signal }: Left,
+  { store, log }: Surroundings,
+): Promise<JobResult['status']> {
+  const id = sourceId ?? ownId;
+  // Of a newer version, whose processes take it with a later attempt.
+  if (job === undefined) throw new Error(`This version has no job ${String(sourceName)}`);
+  const parsed = job.data.safeParse(data ?? {});
+  const exhausted = parsed.success
+    ? ({ reason: 'retries', data: parsed.data } as const)
+    : ({ reason: 'data', data } as const);
+  try {
+    await job.onExhausted?.(exhausted, { id, signal, store, log });
+  } catch (error) {
+    log.error({ ...describeBug(error), queue: job.name, job: id }, 'the end of a job was not handled');
+    throw error;
+  }
+  log.error({ queue: job.name, job: id, reason: exhausted.reason }, 'a job was given up');
+  return 'completed';
+}
+
+function pathsOf({ issues }: z.ZodError): readonly string[] {
+  return issues.map(({ path }) => path.join('.') || '(all of it)');
+}
+
+function cronOf(schedule: Schedule<unknown>): string {
+  return 'cron' in schedule ? schedule.cron : `*/${schedule.everyMinutes} * * * *`;
 }
 
 /** Part of `migrate`: the owner creates the schema of pg-boss or updates it. */
@@ -132,4 +216,10 @@ export async function installJobs(client: Client): Promise<void> {
     grant usage on all sequences in schema ${SCHEMA} to ${RUNTIME};
     grant execute on all functions in schema ${SCHEMA} to ${RUNTIME};
   `);
+}
+
+/** As the runtime role: whether `installJobs` would change nothing. */
+export async function isJobsSchemaCurrent(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ version: number }>(`select version from ${SCHEMA}.version`);
+  return rows[0]?.version === JOBS_SCHEMA_VERSION;
 }

@@ -2,13 +2,9 @@
 import { createHash } from 'node:crypto';
 import { type Client, connectOnce, type Connection } from './database.ts';
 import { codeOf } from './database-error.ts';
-import { installJobs } from './jobs.ts';
-import { type Migration, readMigrations } from './migration.ts';
-import { migrationFiles } from './migrations.ts';
+import { installJobs, isJobsSchemaCurrent } from './jobs.ts';
+import type { Migration } from './migration.ts';
 import { RUNTIME } from './roles.ts';
-
-/** All migrations, in the order in which they run. */
-export const migrations: readonly Migration[] = readMigrations(migrationFiles);
 
 /** Of the advisory lock: any number that nothing else uses on this database. */
 const LOCK = 5_271_009_001;
@@ -19,23 +15,47 @@ const HISTORY = `
     name text not null,
     hash text not null,
     applied_at timestamptz not null default now()
-  )
+  );
+  grant select (id, name, hash) on schema_migrations to ${RUNTIME};
 `;
 
 const READ_HISTORY = 'select id, name, hash from schema_migrations order by id';
 
+/** The code of an error that the server responded with; those of a broken connection have names such as EPIPE. */
+const SQLSTATE = /^[0-9FHPX][0-9A-Z]{4}$/;
+
+/**
+ * As the runtime role, before `migrate`: whether that would change nothing. Then the owner is not needed. False also when
+ * the role may not find out. Throws when the schema is that of a newer version, or the database cannot be reached.
+ */
+export async function isCurrent(connection: Connection, steps: readonly Migration[]): Promise<boolean> {
+  try {
+    return await connectOnce(connection, async (client) => {
+      const { rows: applied } = await client.query<AppliedStep>(READ_HISTORY);
+      refuseOtherHistory(applied, steps);
+      return applied.length === steps.length && (await isJobsSchemaCurrent(client));
+    });
+  } catch (error) {
+    if (SQLSTATE.test(String(codeOf(error)))) return false;
+    throw error;
+  }
+}
+
 export type MigrateOptions = {
   /** The user of the platform at run time, if that is not the owner: it is granted `sallyport_app`. */
   readonly runtimeUser?: string | undefined;
-  readonly steps?: readonly Migration[];
 };
 
-/** Run by the owner of the tables before anything else uses the database. Several processes may run it at once. */
+/**
+ * Run by the owner of the tables before anything else uses the database. Several processes may run it at once. Returns
+ * the number of migrations that it applied.
+ */
 export async function migrate(
   ownerConnection: Connection,
-  { runtimeUser, steps = migrations }: MigrateOptions = {},
-): Promise<void> {
-  await connectOnce(ownerConnection, async (client) => {
+  steps: readonly Migration[],
+  { runtimeUser }: MigrateOptions = {},
+): Promise<number> {
+  return connectOnce(ownerConnection, async (client) => {
     // Released with the connection. A process that had to wait finds every migration applied.
     await client.query(`select pg_advisory_lock(${LOCK})`);
     await createRuntimeRole(client, runtimeUser);
@@ -44,6 +64,7 @@ export async function migrate(
     refuseOtherHistory(applied, steps);
     for (const step of steps.slice(applied.length)) await apply(client, step);
     await installJobs(client);
+    return steps.length - applied.length;
   });
 }
 

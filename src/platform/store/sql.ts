@@ -16,3 +16,6 @@ export type Fixed<T> = ColumnType<T, T | undefined, never>;
 
 /** A JSON column, written as text. */
 export type Json<T> = ColumnType<T, string, string>;
+
+/** What most rows have. */
+export type Entity = { readonly id: Fixed<string>; readonly created_at: Fixed<Date> };

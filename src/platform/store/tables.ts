@@ -1,10 +1,8 @@
-// The row types of every table that the migrations create.
-import type { Fixed, Generated, Json } from './sql.ts';
+// The row types of the tables below the modules. A module declares those of its own tables beside their
+// statements, by merging with `Tables`: `declare module '../store/tables.ts' { interface Tables { … } }`.
+import type { Entity, Fixed, Generated, Json } from './sql.ts';
 
-/** What most rows have. */
-type Entity = { readonly id: Fixed<string>; readonly created_at: Fixed<Date> };
-
-export type Tables = {
+export interface Tables {
   readonly organizations: Entity & {
     display_name: string;
     is_personal: Generated<boolean>;
@@ -85,14 +83,6 @@ export type Tables = {
     readonly signer: string;
     readonly seq: string;
   };
-  readonly listeners: Entity & {
-    readonly workspace_id: string;
-    readonly compute_type: 'k8s';
-    readonly compute_id: string;
-    compute_config: Json<{ readonly k8s_namespaces?: readonly string[] | null | undefined }>;
-    version: string | null;
-    updated_at: Generated<Date>;
-  };
   /** A master key of the vault, which is in a file outside the database. */
   readonly vault_master_keys: {
     readonly id: string;
@@ -108,27 +98,6 @@ export type Tables = {
     wrapped: Buffer;
     readonly created_at: Fixed<Date>;
   };
-  /** Authorizes a sidecar to send the records of one sandbox. */
-  readonly sandbox_tokens: Entity & {
-    readonly workspace_id: string;
-    readonly sandbox: string;
-    readonly short_token: string;
-    readonly hash: Buffer;
-    readonly expires_at: Date | null;
-  };
-  /** `source` and `number` identify a record, so that a batch that is sent again adds nothing. */
-  readonly sandbox_records: {
-    readonly workspace_id: string;
-    readonly sandbox: string;
-    /** The sidecar process that wrote the record. */
-    readonly source: string;
-    readonly number: string;
-    /** From the clock of the sidecar. */
-    readonly time: Date;
-    /** From the clock of the database. Retention counts from here. */
-    readonly received_at: Fixed<Date>;
-    readonly record: Json<Readonly<Record<string, unknown>>>;
-  };
-};
+}
 
 export type AuditEventRow = Tables['audit_events'];

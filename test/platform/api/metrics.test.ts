@@ -62,7 +62,8 @@ describe('metrics', () => {
   });
 
   it('are served on a listener of their own, at one path', async () => {
-    const server = await openMetricsServer(createMetrics(readings), { host: '127.0.0.1', port: 0 }, log);
+    const source = { ...createMetrics(readings), isReady: () => true };
+    const server = await openMetricsServer(source, { host: '127.0.0.1', port: 0 }, log);
     const response = await fetch(`${server.url}/metrics`);
     expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
@@ -74,8 +75,24 @@ describe('metrics', () => {
     await server.close();
   });
 
+  it('have the readiness of their process beside them', async () => {
+    let isReady = true;
+    const source = { ...createMetrics(readings), isReady: () => isReady };
+    const server = await openMetricsServer(source, { host: '127.0.0.1', port: 0 }, log);
+    const ready = await fetch(`${server.url}/ok`);
+    expect([ready.status, await ready.json()]).toEqual([200, { ok: true }]);
+    isReady = false;
+    const draining = await fetch(`${server.url}/ok`);
+    expect([draining.status, await draining.json()]).toEqual([
+      503,
+      { detail: 'This process is starting or shutting down', code: 'unavailable' },
+    ]);
+    await server.close();
+  });
+
   it('that cannot be read are a 503, and the reason is for the log alone', async () => {
-    const broken = { contentType: 'text/plain', read: () => Promise.reject(new Error('hush')) };
+    const failing = { read: () => Promise.reject(new Error('hush')), isReady: () => true };
+    const broken = { contentType: 'text/plain', ...failing };
     const lines: string[] = [];
     const own = createLog('info', { write: (line) => void lines.push(line) });
     const server = await openMetricsServer(broken, { host: '127.0.0.1', port: 0 }, own);

@@ -13,10 +13,11 @@ import {
   toOpenApi,
 } from '../../../src/platform/api/openapi/openapi.ts';
 import { type Route, defineRoute } from '../../../src/platform/api/route.ts';
-import { createResourceRoutes } from '../../../src/platform/routes.ts';
+import { createRoutes } from '../../../src/platform/modules.ts';
+import { createTestWiring } from '../../support/test-wiring.ts';
 
 const routes: readonly Route[] = withDocuments({
-  routes: createResourceRoutes({ can_use_audit_logs: false }),
+  routes: createRoutes(createTestWiring()),
   version: '1.2.3',
   isReady: () => true,
 });

@@ -5,16 +5,17 @@ import { defaultLimits } from '../../../src/platform/api/limits.ts';
 import { createApi } from '../../../src/platform/api/pipeline.ts';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { createAuthenticator } from '../../../src/platform/identity/authentication.ts';
-import { createResourceRoutes } from '../../../src/platform/routes.ts';
+import { createRoutes } from '../../../src/platform/modules.ts';
 import { openDatabase } from '../../../src/platform/store/database.ts';
 import { createApiRequest, textOf } from '../../support/api-request.ts';
 import { onePool } from '../../support/platform-database.ts';
+import { createTestWiring } from '../../support/test-wiring.ts';
 
 it('a request without a database is a 503, and what is away is noted for the log', async () => {
   const connection = { host: '/nonexistent', user: 'a', database: 'a' };
   const store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
   const lines: string[] = [];
-  const api = createApi(createResourceRoutes({ can_use_audit_logs: true }), {
+  const api = createApi(createRoutes(createTestWiring({ canUseAuditLogs: true })), {
     pools: onePool(store),
     authenticator: createAuthenticator({ now: () => Date.now() }),
     log: createLog('trace', { write: (line) => void lines.push(line) }),

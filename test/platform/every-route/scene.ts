@@ -24,7 +24,7 @@ export type EveryRoute = AsyncDisposable & {
 };
 
 export async function openEveryRoute(
-  options: Pick<PlatformApiOptions, 'routes' | 'wrap' | 'maxBodyBytes'> = {},
+  options: Pick<PlatformApiOptions, 'modules' | 'routes' | 'wrap' | 'maxBodyBytes'> = {},
 ): Promise<EveryRoute> {
   const api = await createPlatformApi(options);
   const a1 = await createTenant(api);

@@ -10,9 +10,10 @@ import {
   workspaceRoles,
 } from '../../../src/platform/identity/permission.ts';
 import { addMember, changeMember, removeMember } from '../../../src/platform/management/members.ts';
-import { createManagementRoutes } from '../../../src/platform/management/routes.ts';
+import { management } from '../../../src/platform/management/module.ts';
 import { addWorkspaceMember } from '../../../src/platform/management/workspace-members.ts';
 import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { createTestWiring } from '../../support/test-wiring.ts';
 import { insertMember } from '../identity/test-rows.ts';
 
 const organizationNames = Object.keys(organizationRoles) as OrganizationRole[];
@@ -108,7 +109,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
 
 describe('the table of roles', () => {
   it('has a row for every route', () => {
-    const routes = createManagementRoutes({ can_use_audit_logs: false });
+    const routes = management.routes?.(createTestWiring()) ?? [];
     expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(
       Object.keys(table).toSorted(),
     );

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Connection, connectOnce } from '../../../src/platform/store/database.ts';
-import { migrate, migrations } from '../../../src/platform/store/migrate.ts';
+import { migrationsOf } from '../../../src/platform/modules.ts';
+import { isCurrent, migrate } from '../../../src/platform/store/migrate.ts';
 import type { Migration } from '../../../src/platform/store/migration.ts';
 import { hasDebianPostgres } from '../../support/debian-postgres.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { insertSampleRows } from '../../support/sample-rows.ts';
 
+const migrations: readonly Migration[] = migrationsOf();
 const hasDebian = await hasDebianPostgres();
 if (!hasDebian) console.warn('PostgreSQL 15 of Debian is not installed: apt-get install postgresql-15');
 
@@ -20,15 +22,15 @@ describe.each([
     let reference: unknown;
     beforeAll(async () => {
       await using database = await empty();
-      await migrate(database.ownerConnection);
+      await migrate(database.ownerConnection, migrations);
       reference = await describeSchema(database.ownerConnection);
     });
 
     it('is created from nothing, and a second run changes nothing', async () => {
       await using database = await empty();
-      await migrate(database.ownerConnection);
+      await migrate(database.ownerConnection, migrations);
       const before = await appliedSteps(database.ownerConnection);
-      await migrate(database.ownerConnection);
+      await migrate(database.ownerConnection, migrations);
       expect(await appliedSteps(database.ownerConnection)).toEqual(before);
       expect(before.map(({ id }) => id)).toEqual(migrations.map(({ id }) => id));
     });
@@ -38,10 +40,10 @@ describe.each([
       async (id) => {
         await using database = await empty();
         const steps = migrations.slice(0, id);
-        await migrate(database.ownerConnection, { steps });
+        await migrate(database.ownerConnection, steps);
         const rows = await connectOnce(database.ownerConnection, (client) => insertSampleRows(client, id));
         expect(rows).not.toEqual([]);
-        await migrate(database.ownerConnection);
+        await migrate(database.ownerConnection, migrations);
         expect(await describeSchema(database.ownerConnection)).toEqual(reference);
         await connectOnce(database.ownerConnection, async (client) => {
           for (const { table, count } of rows) {
@@ -60,15 +62,15 @@ describe.each([
         sql: 'create table half (id int); select pg_terminate_backend(pg_backend_pid())',
       };
       const first = migrations.slice(0, 1);
-      await expect(migrate(database.ownerConnection, { steps: [...first, cut] })).rejects.toThrow();
+      await expect(migrate(database.ownerConnection, [...first, cut])).rejects.toThrow();
       expect((await appliedSteps(database.ownerConnection)).map(({ id }) => id)).toEqual([1]);
-      await migrate(database.ownerConnection);
+      await migrate(database.ownerConnection, migrations);
       expect(await describeSchema(database.ownerConnection)).toEqual(reference);
     });
 
     it('is created once by five processes that start together', async () => {
       await using database = await empty();
-      await Promise.all(Array.from({ length: 5 }, () => migrate(database.ownerConnection)));
+      await Promise.all(Array.from({ length: 5 }, () => migrate(database.ownerConnection, migrations)));
       expect((await appliedSteps(database.ownerConnection)).map(({ id }) => id)).toEqual(
         migrations.map(({ id }) => id),
       );
@@ -77,8 +79,8 @@ describe.each([
     it('is rejected when it is newer', async () => {
       await using database = await empty();
       const next: Migration = { id: migrations.length + 1, name: 'next', sql: 'select' };
-      await migrate(database.ownerConnection, { steps: [...migrations, next] });
-      await expect(migrate(database.ownerConnection)).rejects.toThrow(/newer than this version/);
+      await migrate(database.ownerConnection, [...migrations, next]);
+      await expect(migrate(database.ownerConnection, migrations)).rejects.toThrow(/newer than this version/);
     });
 
     it('is rejected when one of its migrations differs', async () => {
@@ -86,9 +88,47 @@ describe.each([
       const [first, ...rest] = migrations;
       if (first === undefined) throw new Error('no steps');
       const edited = { ...first, sql: `${first.sql} -- edited` };
-      await migrate(database.ownerConnection, { steps: [edited] });
-      await expect(migrate(database.ownerConnection, { steps: [first, ...rest] })).rejects.toThrow(
-        /Migration 1 /,
+      await migrate(database.ownerConnection, [edited]);
+      await expect(migrate(database.ownerConnection, [first, ...rest])).rejects.toThrow(/Migration 1 /);
+    });
+  });
+
+  describe.runIf(isInstalled)('whether the schema is current', { tags }, () => {
+    const isSo = ({ connection }: TestDatabase): Promise<boolean> => isCurrent(connection, migrations);
+    const asOwner = ({ ownerConnection }: TestDatabase, statement: string): Promise<unknown> =>
+      connectOnce(ownerConnection, (client) => client.query(statement));
+
+    it('is known to the role that the platform has at run time', async () => {
+      await using database = await empty();
+      expect(await isSo(database)).toBe(false);
+      await migrate(database.ownerConnection, migrations.slice(0, -1));
+      expect(await isSo(database)).toBe(false);
+      expect(await migrate(database.ownerConnection, migrations)).toBe(1);
+      expect(await isSo(database)).toBe(true);
+      expect(await migrate(database.ownerConnection, migrations)).toBe(0);
+    });
+
+    it('includes the schema of the jobs', async () => {
+      await using database = await createTestDatabase({ server });
+      await asOwner(database, 'update pgboss.version set version = version - 1');
+      expect(await isSo(database)).toBe(false);
+    });
+
+    it('is not known in a database of an earlier version, until its owner has migrated it', async () => {
+      await using database = await createTestDatabase({ server });
+      await asOwner(database, 'revoke all (id, name, hash) on schema_migrations from sallyport_app');
+      expect(await isSo(database)).toBe(false);
+      expect(await migrate(database.ownerConnection, migrations)).toBe(0);
+      expect(await isSo(database)).toBe(true);
+    });
+
+    it('is an error when it is newer, or the database cannot be reached', async () => {
+      await using database = await createTestDatabase({ server });
+      await expect(isCurrent(database.connection, migrations.slice(0, -1))).rejects.toThrow(
+        /newer than this version/,
+      );
+      await expect(isCurrent({ ...database.connection, host: '/nonexistent' }, migrations)).rejects.toThrow(
+        /ENOENT/,
       );
     });
   });
@@ -140,7 +180,7 @@ describe.each([
         `),
       );
       const ownerConnection = { ...database.ownerConnection, user: owner, password: 'one' };
-      await migrate(ownerConnection, { runtimeUser: worker });
+      await migrate(ownerConnection, migrations, { runtimeUser: worker });
       const connection = {
         ...database.ownerConnection,
         user: worker,

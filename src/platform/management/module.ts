@@ -1,6 +1,5 @@
-// The routes of management: the organization, its workspaces, their members, API keys and the audit log.
-import type { Route } from '../api/route.ts';
-import type { EntitlementDefaults } from '../identity/entitlement.ts';
+// Management: the organization, its workspaces, their members, API keys and the audit log.
+import type { Module } from '../module.ts';
 import { createAuditLogRoutes } from './audit-log-routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { memberRoutes } from './member-routes.ts';
@@ -8,13 +7,14 @@ import { organizationRoutes } from './organization-routes.ts';
 import { workspaceMemberRoutes } from './workspace-member-routes.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
-export function createManagementRoutes(defaults: EntitlementDefaults): readonly Route[] {
-  return [
+export const management: Module = {
+  name: 'management',
+  routes: ({ config }) => [
     ...organizationRoutes,
     ...workspaceRoutes,
     ...memberRoutes,
     ...workspaceMemberRoutes,
     ...keyRoutes,
-    ...createAuditLogRoutes(defaults),
-  ];
-}
+    ...createAuditLogRoutes(config.defaultFeatures),
+  ],
+};

@@ -1,0 +1,51 @@
+// A module: one part of the platform in a folder of its own, which `modules.ts` lists. What surrounds it (access, audit,
+// tenants, documents, migrations, jobs, start and drain) is the same for all modules, and works with what is declared here.
+import type { Log } from '../base/log.ts';
+import type { Info } from './api/contract/info.ts';
+import type { Route } from './api/route.ts';
+import type { PlatformConfig } from './config.ts';
+import type { Store } from './store/database.ts';
+import type { Job } from './store/job.ts';
+import type { SendJob } from './store/jobs.ts';
+
+export type Module = {
+  /** That of its folder. */
+  readonly name: string;
+  /**
+   * With their aliases and prefixes. Callers of a kind of its own need no declaration: a route carries its access, which
+   * the module may bring.
+   */
+  routes?(wiring: Wiring): readonly Route[];
+  /** What clients learn of it from `/info`. */
+  readonly info?: Info;
+  /** A job runs in the processes that work, and may be sent by all. */
+  readonly jobs?: readonly Job[];
+  /** Files in its folder `migrations`. Their numbers order them among those of all modules. */
+  readonly migrations?: readonly URL[];
+  /** Starts what runs as long as the process, once the jobs can be sent and before requests are accepted. */
+  start?(context: StartContext): Promise<RunningPart | undefined>;
+};
+
+/** What routes are made with. */
+export type Wiring = {
+  readonly config: PlatformConfig;
+  /** Part of the transaction of the caller: the job exists once that commits. */
+  readonly send: SendJob;
+};
+
+export type StartContext = Wiring & {
+  /** Of connections apart from those of requests: its statements may take minutes. */
+  readonly store: Store;
+  readonly log: Log;
+  /** Requests are served by this process, or jobs and other background work run in it, or both. */
+  readonly roles: Roles;
+  /** Aborts when the process begins to drain. */
+  readonly signal: AbortSignal;
+};
+
+export type Roles = { readonly serves: boolean; readonly works: boolean };
+
+export type RunningPart = {
+  /** Called after the requests and the jobs of this process have ended. */
+  close(): Promise<void>;
+};

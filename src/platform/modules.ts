@@ -1,0 +1,27 @@
+// The list of modules, and what is made of it. A new module adds one line here, and nothing else outside its folder.
+import type { Route } from './api/route.ts';
+import { auditMaintenance } from './audit-maintenance/module.ts';
+import { controlPlane } from './control-plane/module.ts';
+import { management } from './management/module.ts';
+import type { Module, Wiring } from './module.ts';
+import { sandboxRecords } from './sandbox-records/module.ts';
+import { groundMigrations } from './store/ground-migrations.ts';
+import type { Job } from './store/job.ts';
+import { type Migration, readMigrations } from './store/migration.ts';
+
+/** They start in this order and close in the reverse order. */
+export const modules: readonly Module[] = [auditMaintenance, management, controlPlane, sandboxRecords];
+
+/** Without documents and probes, which belong to the server. */
+export function createRoutes(wiring: Wiring, list: readonly Module[] = modules): readonly Route[] {
+  return list.flatMap((module) => module.routes?.(wiring) ?? []);
+}
+
+export function jobsOf(list: readonly Module[] = modules): readonly Job[] {
+  return list.flatMap(({ jobs = [] }) => jobs);
+}
+
+/** All migrations, in the order in which they run. */
+export function migrationsOf(list: readonly Module[] = modules): readonly Migration[] {
+  return readMigrations([...groundMigrations, ...list.flatMap(({ migrations = [] }) => migrations)]);
+}

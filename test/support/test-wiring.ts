@@ -1,0 +1,23 @@
+// What the routes of the modules are made with in a test: the default config, and jobs that cannot be sent.
+import { parsePlatformConfig, type PlatformConfig } from '../../src/platform/config.ts';
+import type { Wiring } from '../../src/platform/module.ts';
+
+export type TestWiring = { readonly canUseAuditLogs?: boolean | undefined; readonly send?: Wiring['send'] };
+
+export function createTestWiring({ canUseAuditLogs = false, send = refuseJobs }: TestWiring = {}): Wiring {
+  return {
+    config: createTestConfig({ default_org_features: { can_use_audit_logs: canUseAuditLogs } }),
+    send,
+  };
+}
+
+/** The defaults, with a document over them. */
+export function createTestConfig(document: object = {}): PlatformConfig {
+  const parsed = parsePlatformConfig(document, {});
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
+  return parsed.value;
+}
+
+async function refuseJobs(): Promise<never> {
+  throw new Error('this test has no jobs');
+}
