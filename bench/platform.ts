@@ -90,7 +90,8 @@ async function run(): Promise<void> {
   linkDatabaseServer(directory);
   await using children = createChildren();
   const machine = await inspectMachine(children.isPinned);
-  keepCoresAwake(children);
+  // Of its time, the profiler waits for much when a loop shares its core.
+  if (options.profile === undefined) keepCoresAwake(children);
   const installation = initialize(directory, packageDirectory);
   const sallyport = await startPlatform(children, installation, options.profile);
   const databasePid = moveDatabase(children, installation);

@@ -92,6 +92,7 @@ async function spawnPlatform(
     children.start(name, [process.execPath, ...flags, launcherOf(packageDirectory), ...args], {
       core: PROXY_CORE,
       output,
+      errors: output,
       env: {
         HOME: directory,
         SALLYPORT_PLATFORM_DATABASE_MAX_CONNECTIONS: String(PLATFORM_CONNECTIONS),
@@ -99,7 +100,7 @@ async function spawnPlatform(
       },
     }),
   );
-  const ready = await waitFor(child, () => {
+  const ready = await waitFor(child, log, () => {
     const lines = readFileSync(log, 'utf8').split('\n').slice(0, -1);
     const line = lines.find((each) => each.includes('"msg":"ready"'));
     return line === undefined ? undefined : (JSON.parse(line) as { readonly api: string });
@@ -124,11 +125,15 @@ export async function startBareServer(
   const { workspaceId } = installation;
   const options = { port, connection, workspaceId, maxConnections: BARE_CONNECTIONS, modules: peersCache };
   const program = join(peersFolder, 'programs', 'fastify.mjs');
-  const child = children.start('fastify', [process.execPath, program, JSON.stringify(options)], {
-    core: PROXY_CORE,
-    output: 'pipe',
-  });
-  const socket = await waitFor(child, () => connectTo(port).catch(() => undefined));
+  const log = join(installation.directory, 'fastify.log');
+  const child = withOutput(log, (output) =>
+    children.start('fastify', [process.execPath, program, JSON.stringify(options)], {
+      core: PROXY_CORE,
+      output,
+      errors: output,
+    }),
+  );
+  const socket = await waitFor(child, log, () => connectTo(port).catch(() => undefined));
   socket.destroy();
   return { child, port };
 }
@@ -151,14 +156,18 @@ export function moveDatabase(children: Children, { directory }: Installation): n
   return pid;
 }
 
-async function waitFor<T>(child: Child, find: () => Promise<T | undefined> | T | undefined): Promise<T> {
+async function waitFor<T>(
+  child: Child,
+  output: string,
+  find: () => Promise<T | undefined> | T | undefined,
+): Promise<T> {
   const endMs = performance.now() + START_DEADLINE_MS;
   while (performance.now() < endMs && child.process.exitCode === null) {
     const found = await find();
     if (found !== undefined) return found;
     await delay(10);
   }
-  throw new Error(`${child.name} does not start`);
+  throw new Error(`${child.name} does not start:\n${readFileSync(output, 'utf8')}`);
 }
 
 function launcherOf(packageDirectory: string): string {
