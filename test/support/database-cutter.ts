@@ -11,6 +11,8 @@ export type DatabaseCutter = AsyncDisposable & {
 };
 
 const SOCKET = '.s.PGSQL.5432';
+/** Alone, or with the last statement of its transaction. */
+const COMMIT = /(?:^Q.{4}|P.{4}\0)commit\0/s;
 
 /** Creates its socket in `directory`; `server` is the directory with the socket of the database. */
 export async function openDatabaseCutter(directory: string, server: string): Promise<DatabaseCutter> {
@@ -28,7 +30,7 @@ export async function openDatabaseCutter(directory: string, server: string): Pro
       socket.on('error', end).on('close', end);
     }
     client.on('data', (sent) => {
-      if (next !== undefined && /^Q.{4}commit\0/s.test(sent.toString('latin1'))) {
+      if (next !== undefined && COMMIT.test(sent.toString('latin1'))) {
         isCut = true;
         const where = next;
         next = undefined;

@@ -1,7 +1,7 @@
 // The audit event of a request: in the request's own transaction when it succeeds, in a separate one when it was rejected
 // or failed.
 import { describeBug, type Log } from '../../base/log.ts';
-import { type AuditEntry, appendEvent, hasEvent } from '../audit/journal.ts';
+import { type AuditEntry, appendEvent, appendWithCommit, hasEvent } from '../audit/journal.ts';
 import type { Transaction } from '../store/database.ts';
 import type { RequestPools } from '../store/pools.ts';
 import type { Grant } from './access.ts';
@@ -25,7 +25,7 @@ export async function appendSuccess(
     { isSuccess: true, status, ...(resources && { resources }) },
   );
   if (entry === undefined) throw new Error(`${audited.route.path} is not tracked`);
-  return appendEvent(trx, entry);
+  return appendWithCommit(trx, entry);
 }
 
 /**

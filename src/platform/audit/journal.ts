@@ -1,9 +1,11 @@
 // Writes the audit log: appends one event to an organization's chain, in the transaction of the change that it records.
 // Request bodies, query strings and headers are never recorded, except addresses. What a client sends by mistake, such as a
 // key in the place of an id, could not be removed for 400 days.
+import { randomUUID } from 'node:crypto';
 import { parseHop } from '../../base/forwarded-hop.ts';
 import type { Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
+import { defineStatement } from '../store/statement.ts';
 import type { Operation } from './operations.ts';
 import type { StoredRecord } from './stored-record.ts';
 
@@ -42,16 +44,50 @@ const MAX_FORWARDED = 256;
 
 /** Must be the last statement of its transaction: it locks the organization's chain until the commit. Returns the event's id. */
 export async function appendEvent(trx: Transaction, entry: AuditEntry): Promise<string> {
-  const record = JSON.stringify(toRecord(entry));
-  const { organizationId, operation, workspaceId = null } = entry;
-  const { rows } = await sql<{ readonly id: string }>`
-    select public.audit_append(${organizationId}, ${operation}, ${workspaceId}, ${record}) as id`.execute(
-    trx,
-  );
-  const [row] = rows;
-  if (row === undefined) throw new Error('audit_append returned no event');
-  return row.id;
+  const event = toEvent(entry);
+  await append(trx, event);
+  return event.id;
 }
+
+/** The same for a transaction that does not look at its event: it is appended with the COMMIT, which rejects if that fails. */
+export async function appendWithCommit(trx: Transaction, entry: AuditEntry): Promise<string> {
+  const event = toEvent(entry);
+  await appendLast(trx, event);
+  return event.id;
+}
+
+type NewEvent = {
+  readonly organizationId: string;
+  readonly operation: Operation;
+  readonly workspaceId: string | null;
+  readonly record: string;
+  /** Chosen here: it is known before the commit, whose outcome it is looked up by. */
+  readonly id: string;
+};
+
+function toEvent(entry: AuditEntry): NewEvent {
+  const { organizationId, operation, workspaceId = null } = entry;
+  const record = JSON.stringify(toRecord(entry));
+  return { organizationId, operation, workspaceId, record, id: randomUUID() };
+}
+
+const append = defineStatement(
+  'audit-append',
+  (db, { organizationId, operation, workspaceId, record, id }: NewEvent) =>
+    sql`select public.audit_append_with_id(${organizationId}, ${operation}, ${workspaceId}, ${record}, ${id})`.compile(
+      db,
+    ),
+);
+
+// Another text than the statement above, which it is told apart from by its text.
+const appendLast = defineStatement(
+  'audit-append-last',
+  (db, { organizationId, operation, workspaceId, record, id }: NewEvent) =>
+    sql`select from public.audit_append_with_id(${organizationId}, ${operation}, ${workspaceId}, ${record}, ${id})`.compile(
+      db,
+    ),
+  { isSentWithCommit: true },
+);
 
 /** Whether the transaction of this event was committed. The caller's transaction must hold the lock of the same chain. */
 export async function hasEvent(trx: Transaction, id: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
-import { Client, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { Client, Pool, type PoolClient, type PoolConfig, Query, type QueryConfig } from 'pg';
 import { codeOf, isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
 import {
   type ConnectionProvider,
@@ -8,7 +8,8 @@ import {
   PostgresDialect,
   type PostgresPool,
 } from './sql.ts';
-import { nameOf } from './statement.ts';
+import { findStatement } from './statement.ts';
+import { createGroupedQuery, type Group, type GroupResult, groupStatements } from './statement-group.ts';
 import type { Tables } from './tables.ts';
 
 export { brokenReferenceOf, isDuplicate } from './database-error.ts';
@@ -192,21 +193,35 @@ function guardPool(pool: Pool, options: Guarding): PostgresPool {
 type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
 
 function guardClient(client: PoolClient, { hasNamedStatements = true }: Guarding): GuardedClient {
-  const query = (text: string, values: unknown[]): Promise<unknown> => {
-    const name = hasNamedStatements ? nameOf(text) : undefined;
-    return client
-      .query(name === undefined ? { text, values } : { name, text, values })
-      .catch((error: unknown) => {
-        // Further queries would wait behind the one that timed out, or run the same stale statement.
-        if (isTimeout(error) || isStaleStatement(error)) void client.end();
-        return rethrow(error);
-      });
+  const run = groupStatements((config, group) =>
+    send(client, config, group).catch((error: unknown) => {
+      // Further queries would wait behind the one that timed out, or run the same stale statement.
+      if (isTimeout(error) || isStaleStatement(error)) void client.end();
+      return rethrow(error);
+    }),
+  );
+  const query = (text: string, values: unknown[]): Promise<GroupResult> => {
+    const { name, isSentWithCommit = false } = findStatement(text) ?? {};
+    const config = { text, values, ...(name !== undefined && hasNamedStatements ? { name } : {}) };
+    return run({ config, isSentWithCommit });
   };
   return {
     // kysely's other overload is for cursors, which would need another package.
     query: query as GuardedClient['query'],
     release: (isBroken) => client.release(isBroken),
   };
+}
+
+const GroupedQuery = createGroupedQuery(Query);
+
+async function send(client: PoolClient, config: QueryConfig, group: Group): Promise<GroupResult> {
+  if (!group.hasBegin && !group.hasCommit) return client.query(config);
+  const { promise, resolve, reject } = Promise.withResolvers<readonly GroupResult[]>();
+  const done = (error: Error | undefined, results: unknown): void =>
+    error ? reject(error) : resolve(results as readonly GroupResult[]);
+  client.query(new GroupedQuery(config, group, done));
+  const results = await promise;
+  return results.at(-1) ?? rethrow(new Error('a group of statements has no result'));
 }
 
 function rethrow(error: unknown): never {

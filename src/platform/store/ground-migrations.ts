@@ -6,6 +6,7 @@ const names: readonly string[] = [
   '0005-audit-settling',
   '0006-key-makers',
   '0007-vault',
+  '0008-audit-ids',
 ];
 
 // A file beside this one; the build copies the folder beside the bundle.

@@ -18,12 +18,13 @@ export type Statement<Given, Row> = (db: Database, given: Given) => Promise<Row[
 export function defineStatement<Given extends object, Row>(
   name: string,
   build: (db: Database, given: Given) => CompiledQuery<Row>,
+  traits: Traits = {},
 ): Statement<Given, Row> {
   let known: CompiledQuery<Row> | undefined;
   return async (db, given) => {
     if (known === undefined) {
       known = build(db, placeholders as Given);
-      names.set(known.sql, name);
+      statements.set(known.sql, { name, ...traits });
     }
     const parameters = known.parameters.map((value) =>
       value instanceof Placeholder ? given[value.name as keyof Given] : value,
@@ -33,12 +34,17 @@ export function defineStatement<Given extends object, Row>(
   };
 }
 
-/** The name of a statement by its text; undefined for a text that is built for each query. */
-export function nameOf(text: string): string | undefined {
-  return names.get(text);
+export type Traits = {
+  /** It is the last statement of its transaction and is sent with the COMMIT, which rejects where it fails. Its rows are lost. */
+  readonly isSentWithCommit?: boolean;
+};
+
+/** The statement with this text; undefined for a text that is built for each query. */
+export function findStatement(text: string): (Traits & { readonly name: string }) | undefined {
+  return statements.get(text);
 }
 
-const names = new Map<string, string>();
+const statements = new Map<string, Traits & { readonly name: string }>();
 
 class Placeholder {
   readonly name: string;

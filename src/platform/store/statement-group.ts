@@ -1,0 +1,93 @@
+// Statements that are sent together: BEGIN with the first statement of a transaction, and COMMIT with its last one. That saves two
+// round trips, and no lock of the last statement waits for the network.
+import type { Connection, Query, QueryConfig, QueryResult } from 'pg';
+
+export type SentStatement = {
+  readonly config: QueryConfig & { readonly text: string };
+  /** It is held back until the COMMIT of its transaction. */
+  readonly isSentWithCommit: boolean;
+};
+export type Group = { readonly hasBegin: boolean; readonly hasCommit: boolean };
+export type GroupResult = Pick<QueryResult, 'rows'> & { readonly command: string };
+
+const ALONE: Group = { hasBegin: false, hasCommit: false };
+
+/**
+ * The statements of one connection, with the texts that kysely has for the ends of a transaction. `run` resolves with the
+ * result of the last statement that it sent, COMMIT included.
+ */
+export function groupStatements(
+  run: (config: SentStatement['config'], group: Group) => Promise<GroupResult>,
+): (statement: SentStatement) => Promise<GroupResult> {
+  let isOpen = false;
+  let isBegun = true;
+  let last: SentStatement['config'] | undefined;
+  const finish = async (config: SentStatement['config']): Promise<GroupResult> => {
+    const [isSent, held] = [isBegun, last];
+    [isOpen, isBegun, last] = [false, true, undefined];
+    if (config.text === 'commit' && held !== undefined)
+      return run(held, { hasBegin: !isSent, hasCommit: true });
+    return isSent ? run(config, ALONE) : { command: config.text.toUpperCase(), rows: [] };
+  };
+  return async ({ config, isSentWithCommit }) => {
+    if (config.text === 'begin') {
+      [isOpen, isBegun] = [true, false];
+      return { command: 'BEGIN', rows: [] };
+    }
+    if (config.text === 'commit' || config.text === 'rollback') return finish(config);
+    if (last !== undefined) throw new Error('a statement follows the last one of its transaction');
+    if (isOpen && isSentWithCommit) {
+      last = config;
+      return { command: 'SELECT', rows: [] };
+    }
+    const group = { hasBegin: !isBegun, hasCommit: false };
+    isBegun = true;
+    return run(config, group);
+  };
+}
+
+type Done = (error: Error | undefined, results: unknown) => void;
+
+/** What pg's classes have beyond their types. */
+type Wire = Connection & {
+  parse(message: { readonly text: string }): void;
+  bind(message: object): void;
+  execute(message: object): void;
+  sync(): void;
+};
+type QueryClass = new (
+  config: QueryConfig & { readonly queryMode: 'extended' },
+  done: Done,
+) => Query & { prepare(connection: Wire): void; _getRows(connection: Wire): void };
+
+/**
+ * A query in such a group. Until the Sync at its end the server skips whatever follows an error (PostgreSQL manual, "Extended
+ * Query"): no statement runs without its BEGIN, and a failed one is not committed.
+ */
+export function createGroupedQuery(base: typeof Query) {
+  return class GroupedQuery extends (base as unknown as QueryClass) {
+    readonly #group: Group;
+
+    constructor(config: QueryConfig, group: Group, done: Done) {
+      super({ ...config, queryMode: 'extended' }, done);
+      this.#group = group;
+    }
+
+    override prepare(connection: Wire): void {
+      if (this.#group.hasBegin) send(connection, 'begin');
+      super.prepare(connection);
+    }
+
+    override _getRows(connection: Wire): void {
+      connection.execute({});
+      if (this.#group.hasCommit) send(connection, 'commit');
+      connection.sync();
+    }
+  };
+}
+
+function send(connection: Wire, text: string): void {
+  connection.parse({ text });
+  connection.bind({});
+  connection.execute({});
+}

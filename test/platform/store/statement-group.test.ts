@@ -1,0 +1,132 @@
+// What a transaction sends together: BEGIN with its first statement, COMMIT with its last, and neither where it has no statement.
+// An error anywhere in a group leaves nothing committed and the connection usable.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openDatabase, type Store } from '../../../src/platform/store/database.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
+import { defineStatement } from '../../../src/platform/store/statement.ts';
+import { type GroupResult, groupStatements } from '../../../src/platform/store/statement-group.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+
+const addUser = defineStatement('test-add-user', (db, { email }: { readonly email: string }) =>
+  db.insertInto('users').values({ email }).compile(),
+);
+const addUserLast = defineStatement(
+  'test-add-user-last',
+  (db, { email }: { readonly email: string }) =>
+    db.insertInto('users').values({ email }).returning('id').compile(),
+  { isSentWithCommit: true },
+);
+
+describe('the groups', () => {
+  const sent: string[] = [];
+  const run = groupStatements(async ({ text }, { hasBegin, hasCommit }): Promise<GroupResult> => {
+    sent.push([...(hasBegin ? ['begin'] : []), text, ...(hasCommit ? ['commit'] : [])].join(' + '));
+    return { command: hasCommit ? 'COMMIT' : 'SELECT', rows: [] };
+  });
+  const send = (text: string, isSentWithCommit = false) => run({ config: { text }, isSentWithCommit });
+  beforeEach(() => void (sent.length = 0));
+
+  it.each<readonly [readonly string[], readonly string[]]>([
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+    [
+      ['begin', 'a', 'b', 'commit'],
+      ['begin + a', 'b', 'commit'],
+    ],
+    [
+      ['begin', 'a', 'last', 'commit'],
+      ['begin + a', 'last + commit'],
+    ],
+    [['begin', 'last', 'commit'], ['begin + last + commit']],
+    [
+      ['begin', 'a', 'last', 'rollback'],
+      ['begin + a', 'rollback'],
+    ],
+    [['begin', 'last', 'rollback'], []],
+    [['begin', 'commit', 'begin', 'rollback'], []],
+    [['last'], ['last']],
+    [
+      ['begin', 'last', 'commit', 'a'],
+      ['begin + last + commit', 'a'],
+    ],
+  ])('%j are sent as %j', async (texts, expected) => {
+    for (const text of texts) await send(text, text === 'last');
+    expect(sent).toEqual(expected);
+  });
+
+  it('have no statement after the one that is sent with the commit', async () => {
+    await send('begin');
+    await send('last', true);
+    await expect(send('a')).rejects.toThrow('a statement follows the last one of its transaction');
+    await send('rollback');
+    expect(sent).toEqual([]);
+  });
+});
+
+describe('a transaction of groups', () => {
+  let database: TestDatabase;
+  let store: Store;
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    const { connection } = database;
+    store = openDatabase({ connection, maxConnections: 1, onError: () => undefined });
+  });
+  afterEach(async () => {
+    await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+  const emails = async (): Promise<readonly string[]> => {
+    const rows = await store.db.selectFrom('users').select('email').orderBy('email').execute();
+    return rows.map(({ email }) => email);
+  };
+
+  it('is committed as a whole, with results as if each statement was sent alone', async () => {
+    const counted = await store.write(async (trx) => {
+      const { rows } = await sql<{ readonly n: number }>`select 1 as n`.execute(trx);
+      await addUser(trx, { email: 'a@example.test' });
+      await addUserLast(trx, { email: 'b@example.test' });
+      return rows;
+    });
+    expect(counted).toEqual([{ n: 1 }]);
+    expect(await emails()).toEqual(['a@example.test', 'b@example.test']);
+  });
+
+  it('begins with its first statement', async () => {
+    const inTransaction = store.write(async (trx) => {
+      await addUser(trx, { email: 'a@example.test' });
+      throw new Error('rolled back');
+    });
+    await expect(inTransaction).rejects.toThrow('rolled back');
+    expect(await emails()).toEqual([]);
+  });
+
+  it('is rolled back where its first or its last statement fails', async () => {
+    await addUser(store.db, { email: 'a@example.test' });
+    const first = store.write((trx) => addUser(trx, { email: 'a@example.test' }));
+    await expect(first).rejects.toMatchObject({ code: '23505' });
+    const last = store.write(async (trx) => {
+      await addUser(trx, { email: 'b@example.test' });
+      await addUserLast(trx, { email: 'a@example.test' });
+    });
+    await expect(last).rejects.toMatchObject({ code: '23505' });
+    expect(await emails()).toEqual(['a@example.test']);
+    await store.write((trx) => addUserLast(trx, { email: 'c@example.test' }));
+    expect(await emails()).toEqual(['a@example.test', 'c@example.test']);
+  });
+
+  it('holds its locks until the commit', async () => {
+    await addUser(store.db, { email: 'a@example.test' });
+    const { owner } = database;
+    await store.write(async (trx) => {
+      await trx.selectFrom('users').select('id').forUpdate().execute();
+      const other = owner.db.selectFrom('users').select('id').forUpdate().skipLocked().execute();
+      expect(await other).toEqual([]);
+      await addUserLast(trx, { email: 'b@example.test' });
+    });
+    expect(await owner.db.selectFrom('users').select('id').forUpdate().skipLocked().execute()).toHaveLength(
+      2,
+    );
+  });
+});
