@@ -70,6 +70,7 @@ export async function startCountedPlatform(
     env: {
       DATABASE_URL: toUrl(String(server.user), String(server.password)),
       SALLYPORT_PLATFORM_DATABASE_OWNER_URL: toUrl(OWNER, owner),
+      SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE: join(installation.directory, 'data', 'vault-master.key'),
     },
   });
 }
@@ -96,6 +97,9 @@ async function spawnPlatform(
       env: {
         HOME: directory,
         SALLYPORT_PLATFORM_DATABASE_MAX_CONNECTIONS: String(PLATFORM_CONNECTIONS),
+        // One key sends all requests: its rate is not what is measured.
+        SALLYPORT_PLATFORM_LIMITS_KEY_REQUESTS_PER_S: '1000000',
+        SALLYPORT_PLATFORM_LIMITS_ORGANIZATION_REQUESTS_PER_S: '1000000',
         ...env,
       },
     }),

@@ -4,6 +4,7 @@ import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { type Entity, type Generated, type Json, sql } from '../store/sql.ts';
+import { defineStatement } from '../store/statement.ts';
 
 declare module '../store/tables.ts' {
   interface Tables {
@@ -81,9 +82,10 @@ export async function createListener(
   { compute_type, compute_id, compute_config, version = null }: z.infer<typeof newListener>,
 ) {
   const config = JSON.stringify(compute_config);
-  const values = { workspace_id: workspaceId, compute_type, compute_id, compute_config: config, version };
   try {
-    return await db.insertInto('listeners').values(values).returning(COLUMNS).executeTakeFirstOrThrow();
+    const [created] = await insertListener(db, { workspaceId, compute_type, compute_id, config, version });
+    if (created === undefined) throw new Error('no listener was inserted');
+    return created;
   } catch (error) {
     if (!isDuplicate(error, 'listeners_compute')) throw error;
     throw new DomainError(
@@ -93,15 +95,40 @@ export async function createListener(
   }
 }
 
+type NewRow = Pick<z.infer<typeof newListener>, 'compute_type' | 'compute_id'> & {
+  readonly workspaceId: string;
+  /** JSON text. */
+  readonly config: string;
+  readonly version: string | null;
+};
+
+const insertListener = defineStatement(
+  'insert-listener',
+  (db, { workspaceId, compute_type, compute_id, config, version }: NewRow) =>
+    db
+      .insertInto('listeners')
+      .values({ workspace_id: workspaceId, compute_type, compute_id, compute_config: config, version })
+      .returning(COLUMNS)
+      .compile(),
+);
+
 /** Throws `not_found`, also for a listener of another workspace. */
 export async function readListener(db: Database, workspaceId: string, id: string) {
-  return db
-    .selectFrom('listeners')
-    .select(COLUMNS)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow(() => notFound(id));
+  const [found] = await findListener(db, { workspaceId, id });
+  if (found === undefined) throw notFound(id);
+  return found;
 }
+
+const findListener = defineStatement(
+  'find-listener',
+  (db, { workspaceId, id }: { readonly workspaceId: string; readonly id: string }) =>
+    db
+      .selectFrom('listeners')
+      .select(COLUMNS)
+      .where('id', '=', id)
+      .where('workspace_id', '=', workspaceId)
+      .compile(),
+);
 
 export async function changeListener(
   db: Database,
