@@ -100,9 +100,9 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
     parameters: ['TenantId', 'OrganizationId'],
     async enter(entry) {
       const { head, db } = entry;
-      const caller = await authenticate(entry);
-      authorizeInOrganization(caller, head.field('x-organization-id'));
       const workspace = parseWorkspaceHeader(head.field('x-tenant-id'));
+      const caller = await authenticate(entry, workspace.ok ? workspace.value : undefined);
+      authorizeInOrganization(caller, head.field('x-organization-id'));
       if (!workspace.ok) throw new InvalidInput(workspace.issues);
       const grant = await authorizeInWorkspace(db, caller, workspace.value);
       // First: who lacks the permission is rejected in this workspace, and the audit log says so.
@@ -111,8 +111,8 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
       return { ...ofOrganization(caller), ...grant };
     },
     async confirm({ authenticator, db }, granted) {
-      const caller = await authenticator.confirm(db, granted.caller);
       const { workspaceId } = granted;
+      const caller = await authenticator.confirm(db, granted.caller, workspaceId);
       return {
         ...ofOrganization(caller),
         ...(await authorizeInWorkspace(db, caller, workspaceId, permission)),
@@ -126,8 +126,8 @@ function keyOf({ caller }: OrganizationGrant): string {
   return caller.keyId;
 }
 
-async function authenticate(entry: Entry): Promise<Caller> {
-  const caller = await entry.authenticator.authenticate(entry.db, credentialsOf(entry));
+async function authenticate(entry: Entry, workspaceId?: string): Promise<Caller> {
+  const caller = await entry.authenticator.authenticate(entry.db, credentialsOf(entry), workspaceId);
   entry.onCaller(ofOrganization(caller));
   return caller;
 }

@@ -6,6 +6,8 @@ import { type KeyKind, parseKey } from './api-key.ts';
 import { createFailureLimit } from './failure-limit.ts';
 import { lockMembership } from './membership-lock.ts';
 import { type Permission, permissionsOf } from './permission.ts';
+import { sql } from '../store/sql.ts';
+import { defineStatement } from '../store/statement.ts';
 
 export type Organization = {
   readonly id: string;
@@ -27,6 +29,11 @@ export type Caller = {
   readonly permissions: ReadonlySet<Permission>;
   /** The one workspace of a service key that is bound to a workspace. */
   readonly boundTo: string | undefined;
+  /**
+   * The workspace that the request names, or else that of the key, if the organization has it; with the role that the caller
+   * has in it. Read with the key.
+   */
+  readonly named: { readonly workspaceId: string; readonly role: string | null } | undefined;
   /** When the key expires. */
   readonly expiresAt: Date | undefined;
   /** The key with which somebody else created this personal token: its use is recorded with it. */
@@ -44,13 +51,13 @@ export type Credentials = {
 
 export type Authenticator = {
   /** Throws DomainError. */
-  authenticate(db: Database, credentials: Credentials): Promise<Caller>;
+  authenticate(db: Database, credentials: Credentials, workspaceId?: string): Promise<Caller>;
   /**
    * Reads the same caller again from `db`; throws DomainError when the key has since expired or been revoked. In a
    * transaction it locks the key and the membership: a revocation waits for the writes that began before it, and no
    * write that waited for a revocation goes on.
    */
-  confirm(db: Database, caller: Caller): Promise<Caller>;
+  confirm(db: Database, caller: Caller, workspaceId?: string): Promise<Caller>;
   /** Counts a failed attempt from `peer`; returns `refusal`, or `too_many` when the limit is exceeded. */
   countFailure(peer: string, refusal: DomainError): DomainError;
   /** Resolves when all pending updates of last-use times are written. */
@@ -76,21 +83,23 @@ export function createAuthenticator(options: {
   };
 
   return {
-    async authenticate(db, { apiKey, bearer, peer }) {
+    async authenticate(db, { apiKey, bearer, peer }, workspaceId) {
       const text = apiKey ?? bearer;
       if (text === undefined) throw new DomainError('unauthenticated', NO_KEY);
       // Two different keys are rejected: the audit log can name only one.
       const key = bearer === undefined || bearer === text ? parseKey(text) : undefined;
-      const row = key === undefined ? undefined : await findKey(db, 'hash', key.hash);
+      const [row] =
+        key === undefined ? [] : await findByHash(db, { hash: key.hash, workspaceId: workspaceId ?? null });
       if (row === undefined || isExpired(row, now())) throw countFailure(peer, wrongKey());
       if (row.last_used_at === null || now() - row.last_used_at.getTime() >= LAST_USE_INTERVAL_MS)
         lastUses.write(db, row.key_id, now());
       return toCaller(row);
     },
-    async confirm(db, { keyId, userId, organization }) {
+    async confirm(db, { keyId, userId, organization }, workspaceId) {
       // First, and in a statement of its own: the next one reads the role as the lock found it.
       if (userId !== undefined) await lockMembership(db, 'organization_members', organization.id, userId);
-      const row = await findKey(db, 'id', keyId);
+      const find = db.isTransaction ? findAndLock : findById;
+      const [row] = await find(db, { id: keyId, workspaceId: workspaceId ?? null });
       // Not counted as a failed attempt: the key was valid when the request arrived.
       if (row === undefined || isExpired(row, now())) throw wrongKey();
       return toCaller(row);
@@ -109,28 +118,46 @@ function wrongKey(): DomainError {
   return new DomainError('unauthenticated', WRONG_KEY);
 }
 
-type KeyRow = NonNullable<Awaited<ReturnType<typeof findKey>>>;
+type KeyRow = NonNullable<Awaited<ReturnType<ReturnType<typeof selectKey>['executeTakeFirst']>>>;
+type Named = { readonly workspaceId: string | null };
 
 /**
  * Uses the index of hashes: the time of a lookup can expose at most a part of a hash, and a hash exposes nothing of a
  * key. A personal token exists only while its owner is a member, and has the owner's current role.
  */
-function findKey(db: Database, by: 'hash' | 'id', value: Buffer | string) {
-  return (
-    db
-      .selectFrom('api_keys as k')
-      .innerJoin('organizations as o', 'o.id', 'k.organization_id')
-      .leftJoin('organization_members as m', (join) =>
-        join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
-      )
-      .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
-      .select(['k.expires_at', 'k.last_used_at', 'k.created_by_key_id', 'k.created_by_user_id'])
-      .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
-      .where(`k.${by}`, '=', value)
-      // Conflicts with the deletion of the key, and not with the update of its last use.
-      .$if(db.isTransaction, (query) => query.forKeyShare('k'))
-      .executeTakeFirst()
-  );
+const findByHash = defineStatement(
+  'find-key-by-hash',
+  (db, { hash, workspaceId }: Named & { readonly hash: Buffer }) =>
+    selectKey(db, workspaceId).where('k.hash', '=', hash).compile(),
+);
+const findById = defineStatement('find-key', (db, { id, workspaceId }: Named & { readonly id: string }) =>
+  selectKey(db, workspaceId).where('k.id', '=', id).compile(),
+);
+// Its lock conflicts with the deletion of the key, and not with the update of its last use.
+const findAndLock = defineStatement(
+  'find-key-and-lock',
+  (db, { id, workspaceId }: Named & { readonly id: string }) =>
+    selectKey(db, workspaceId).where('k.id', '=', id).forKeyShare('k').compile(),
+);
+
+function selectKey(db: Database, workspaceId: string | null) {
+  const named = sql<string>`coalesce(${workspaceId}::uuid, k.workspace_id)`;
+  return db
+    .selectFrom('api_keys as k')
+    .innerJoin('organizations as o', 'o.id', 'k.organization_id')
+    .leftJoin('organization_members as m', (join) =>
+      join.onRef('m.organization_id', '=', 'k.organization_id').onRef('m.user_id', '=', 'k.user_id'),
+    )
+    .leftJoin('workspaces as w', (join) =>
+      join.onRef('w.organization_id', '=', 'k.organization_id').on('w.id', '=', named),
+    )
+    .leftJoin('workspace_members as wm', (join) =>
+      join.onRef('wm.workspace_id', '=', 'w.id').onRef('wm.user_id', '=', 'k.user_id'),
+    )
+    .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
+    .select(['k.expires_at', 'k.last_used_at', 'k.created_by_key_id', 'k.created_by_user_id'])
+    .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
+    .select(['w.id as named_id', 'wm.role as named_role']);
 }
 
 function isExpired({ expires_at }: KeyRow, nowMs: number): boolean {
@@ -139,6 +166,7 @@ function isExpired({ expires_at }: KeyRow, nowMs: number): boolean {
 
 function toCaller(row: KeyRow): Caller {
   const role = row.kind === 'personal' ? row.member_role : row.workspace_id === null ? row.key_role : null;
+  const ownRole = row.named_id === row.workspace_id ? row.key_role : null;
   const isOwn = row.kind === 'service' || row.created_by_user_id === row.user_id;
   return {
     keyId: row.key_id,
@@ -152,6 +180,7 @@ function toCaller(row: KeyRow): Caller {
     },
     permissions: permissionsOf('organization', role),
     boundTo: row.workspace_id ?? undefined,
+    named: row.named_id === null ? undefined : { workspaceId: row.named_id, role: row.named_role ?? ownRole },
     expiresAt: row.expires_at ?? undefined,
     issuedBy: isOwn ? undefined : (row.created_by_key_id ?? undefined),
   };

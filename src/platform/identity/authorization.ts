@@ -38,9 +38,12 @@ export async function authorizeInWorkspace(
   const { boundTo, userId, permissions } = caller;
   const named = header ?? boundTo;
   // In a transaction the workspace is known. Who sees all workspaces needs no membership of one.
-  if (userId !== undefined && named !== undefined && !permissions.has('workspaces:read'))
-    await lockMembership(db, 'workspace_members', named, userId);
-  const [grant, another] = await findGrants(db, caller, named);
+  const isLocked = userId !== undefined && named !== undefined && !permissions.has('workspaces:read');
+  if (isLocked) await lockMembership(db, 'workspace_members', named, userId);
+  // What was read with the key was read before the lock.
+  const isKnown =
+    named !== undefined && caller.named?.workspaceId === named && !(isLocked && db.isTransaction);
+  const [grant, another] = isKnown ? knownGrants(caller) : await findGrants(db, caller, named);
   if (grant === undefined) throw noWorkspace();
   if (another !== undefined) throw new DomainError('unusable', UNSPECIFIED);
   if (permission !== undefined) requirePermission(grant.permissions, permission);
@@ -80,11 +83,25 @@ async function findGrants(db: Database, caller: Caller, workspaceId: string | un
     )
     .limit(2)
     .execute();
-  const inherited = seesAll ? caller.permissions : [];
-  return rows.map(({ id, member_role, key_role }) => {
-    const own = permissionsOf('workspace', member_role ?? key_role);
-    return { workspaceId: id, permissions: new Set([...inherited, ...own]) };
-  });
+  return rows.map(({ id, member_role, key_role }) =>
+    toGrant(caller, { workspaceId: id, role: member_role ?? key_role }),
+  );
+}
+
+/** The same without a statement, for the workspace that was read with the key. */
+function knownGrants(caller: Caller): readonly WorkspaceGrant[] {
+  const { named, permissions } = caller;
+  const isVisible = named !== undefined && (named.role !== null || permissions.has('workspaces:read'));
+  return isVisible ? [toGrant(caller, named)] : [];
+}
+
+function toGrant(
+  { permissions }: Caller,
+  { workspaceId, role }: { readonly workspaceId: string; readonly role: string | null },
+): WorkspaceGrant {
+  const own = permissionsOf('workspace', role);
+  if (!permissions.has('workspaces:read')) return { workspaceId, permissions: own };
+  return { workspaceId, permissions: own.isSubsetOf(permissions) ? permissions : permissions.union(own) };
 }
 
 export function requirePermission(own: ReadonlySet<Permission>, required: Permission): void {

@@ -1,5 +1,6 @@
 // The lock on a membership that a write was authorized by: until the commit nobody can end it or change its role.
 import type { Database } from '../store/database.ts';
+import { defineStatement } from '../store/statement.ts';
 
 /** Outside a transaction, where a lock would end with its statement, it does nothing. */
 export async function lockMembership(
@@ -10,13 +11,27 @@ export async function lockMembership(
   userId: string,
 ): Promise<void> {
   if (!db.isTransaction) return;
-  const column = table === 'organization_members' ? 'organization_id' : 'workspace_id';
-  // Not `for key share`: a change of the role must wait too.
-  await db
-    .selectFrom(table)
+  await (table === 'organization_members' ? lockInOrganization : lockInWorkspace)(db, { id, userId });
+}
+
+type Membership = { readonly id: string; readonly userId: string };
+
+// Not `for key share`: a change of the role must wait too.
+const lockInOrganization = defineStatement('lock-organization-member', (db, { id, userId }: Membership) =>
+  db
+    .selectFrom('organization_members')
     .select('id')
-    .where(column, '=', id)
+    .where('organization_id', '=', id)
     .where('user_id', '=', userId)
     .forShare()
-    .execute();
-}
+    .compile(),
+);
+const lockInWorkspace = defineStatement('lock-workspace-member', (db, { id, userId }: Membership) =>
+  db
+    .selectFrom('workspace_members')
+    .select('id')
+    .where('workspace_id', '=', id)
+    .where('user_id', '=', userId)
+    .forShare()
+    .compile(),
+);

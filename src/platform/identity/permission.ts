@@ -34,11 +34,17 @@ export const workspaceRoles = {
 } as const satisfies Roles<string>;
 export type WorkspaceRole = keyof typeof workspaceRoles;
 
+const sets = { organization: toSets(organizationRoles), workspace: toSets(workspaceRoles) };
+const NONE: ReadonlySet<Permission> = new Set();
+
+function toSets(roles: Roles<string>): ReadonlyMap<string, ReadonlySet<Permission>> {
+  return new Map(Object.entries(roles).map(([role, permissions]) => [role, new Set(permissions)]));
+}
+
 /** Empty for an unknown role and for null. */
 export function permissionsOf(
   level: 'organization' | 'workspace',
   role: string | null,
 ): ReadonlySet<Permission> {
-  const roles: Roles<string> = level === 'organization' ? organizationRoles : workspaceRoles;
-  return new Set(role !== null && Object.hasOwn(roles, role) ? roles[role] : []);
+  return (role === null ? undefined : sets[level].get(role)) ?? NONE;
 }
