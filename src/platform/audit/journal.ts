@@ -79,7 +79,7 @@ const append = defineStatement(
     ),
 );
 
-// Another text than the statement above, which it is told apart from by its text.
+// Statements are distinguished by their text: this one is not that of the statement above.
 const appendLast = defineStatement(
   'audit-append-last',
   (db, { organizationId, operation, workspaceId, record, id }: NewEvent) =>

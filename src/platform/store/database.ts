@@ -1,5 +1,5 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
-import { Client, Pool, type PoolClient, type PoolConfig, Query, type QueryConfig } from 'pg';
+import { Client, Pool, type PoolClient, type PoolConfig, Query } from 'pg';
 import { codeOf, isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
 import {
   type ConnectionProvider,
@@ -9,7 +9,14 @@ import {
   type PostgresPool,
 } from './sql.ts';
 import { findStatement } from './statement.ts';
-import { createGroupedQuery, type Group, type GroupResult, groupStatements } from './statement-group.ts';
+import {
+  createGroupedQuery,
+  type Group,
+  type GroupResult,
+  groupStatements,
+  type QueryClass,
+  type StatementConfig,
+} from './statement-group.ts';
 import type { Tables } from './tables.ts';
 
 export { brokenReferenceOf, isDuplicate } from './database-error.ts';
@@ -212,14 +219,14 @@ function guardClient(client: PoolClient, { hasNamedStatements = true }: Guarding
   };
 }
 
-const GroupedQuery = createGroupedQuery(Query);
+const GroupedQuery = createGroupedQuery(Query as unknown as QueryClass);
 
-async function send(client: PoolClient, config: QueryConfig, group: Group): Promise<GroupResult> {
+async function send(client: PoolClient, config: StatementConfig, group: Group): Promise<GroupResult> {
   if (!group.hasBegin && !group.hasCommit) return client.query(config);
   const { promise, resolve, reject } = Promise.withResolvers<readonly GroupResult[]>();
   const done = (error: Error | undefined, results: unknown): void =>
     error ? reject(error) : resolve(results as readonly GroupResult[]);
-  client.query(new GroupedQuery(config, group, done));
+  client.query(new GroupedQuery(config, group, done) as unknown as Query);
   const results = await promise;
   return results.at(-1) ?? rethrow(new Error('a group of statements has no result'));
 }

@@ -1,14 +1,19 @@
 // Statements that are sent together: BEGIN with the first statement of a transaction, and COMMIT with its last one. That saves two
 // round trips, and no lock of the last statement waits for the network.
-import type { Connection, Query, QueryConfig, QueryResult } from 'pg';
 
+export type StatementConfig = {
+  readonly text: string;
+  readonly values?: unknown[];
+  /** Under which it is prepared. */
+  readonly name?: string;
+};
 export type SentStatement = {
-  readonly config: QueryConfig & { readonly text: string };
+  readonly config: StatementConfig;
   /** It is held back until the COMMIT of its transaction. */
   readonly isSentWithCommit: boolean;
 };
 export type Group = { readonly hasBegin: boolean; readonly hasCommit: boolean };
-export type GroupResult = Pick<QueryResult, 'rows'> & { readonly command: string };
+export type GroupResult = { readonly command: string; readonly rows: readonly unknown[] };
 
 const ALONE: Group = { hasBegin: false, hasCommit: false };
 
@@ -17,12 +22,12 @@ const ALONE: Group = { hasBegin: false, hasCommit: false };
  * result of the last statement that it sent, COMMIT included.
  */
 export function groupStatements(
-  run: (config: SentStatement['config'], group: Group) => Promise<GroupResult>,
+  run: (config: StatementConfig, group: Group) => Promise<GroupResult>,
 ): (statement: SentStatement) => Promise<GroupResult> {
   let isOpen = false;
   let isBegun = true;
-  let last: SentStatement['config'] | undefined;
-  const finish = async (config: SentStatement['config']): Promise<GroupResult> => {
+  let last: StatementConfig | undefined;
+  const finish = async (config: StatementConfig): Promise<GroupResult> => {
     const [isSent, held] = [isBegun, last];
     [isOpen, isBegun, last] = [false, true, undefined];
     if (config.text === 'commit' && held !== undefined)
@@ -49,26 +54,26 @@ export function groupStatements(
 type Done = (error: Error | undefined, results: unknown) => void;
 
 /** What pg's classes have beyond their types. */
-type Wire = Connection & {
+type Wire = {
   parse(message: { readonly text: string }): void;
   bind(message: object): void;
   execute(message: object): void;
   sync(): void;
 };
-type QueryClass = new (
-  config: QueryConfig & { readonly queryMode: 'extended' },
+export type QueryClass = new (
+  config: StatementConfig & { readonly queryMode: 'extended' },
   done: Done,
-) => Query & { prepare(connection: Wire): void; _getRows(connection: Wire): void };
+) => { prepare(connection: Wire): void; _getRows(connection: Wire): void };
 
 /**
  * A query in such a group. Until the Sync at its end the server skips whatever follows an error (PostgreSQL manual, "Extended
  * Query"): no statement runs without its BEGIN, and a failed one is not committed.
  */
-export function createGroupedQuery(base: typeof Query) {
-  return class GroupedQuery extends (base as unknown as QueryClass) {
+export function createGroupedQuery(base: QueryClass) {
+  return class GroupedQuery extends base {
     readonly #group: Group;
 
-    constructor(config: QueryConfig, group: Group, done: Done) {
+    constructor(config: StatementConfig, group: Group, done: Done) {
       super({ ...config, queryMode: 'extended' }, done);
       this.#group = group;
     }
