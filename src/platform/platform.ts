@@ -6,6 +6,7 @@ import { withDocuments } from './api/openapi/documents.ts';
 import type { Route } from './api/route.ts';
 import { type FinishedRequest, openServer, type Server, type ServerOptions } from './api/server.ts';
 import type { PlatformConfig } from './config.ts';
+import { warnWithoutOrganization } from './first-start.ts';
 import { createAuthenticator } from './identity/authentication.ts';
 import type { Module, StartContext, Wiring } from './module.ts';
 import { createRoutes, jobsOf, modules as allModules } from './modules.ts';
@@ -68,6 +69,7 @@ export async function openPlatform(
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
     server = await serve(config, { routes, pools, log, onFinished }, opened);
   }
+  await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
   return {
     url: server?.url,
