@@ -22,13 +22,14 @@ const RETRY_MS = 1_000;
 /** The last millisecond of the year 9999. The database can store all times up to it. */
 const MAX_MS = Date.UTC(10_000, 0) - 1;
 
-/** Throws InvalidInput for an end that is too far ahead; rejects with an AbortError when `signal` aborts. */
+/** Throws InvalidInput for an end that is too far ahead or before the start; rejects with an AbortError when `signal` aborts. */
 export async function settleWindow(
   db: Reader,
   filter: Pick<EventFilter, 'organizationId' | 'startTime' | 'endTime'>,
   signal: AbortSignal,
 ): Promise<EventWindow> {
   const { organizationId, startTime, endTime } = filter;
+  if (startTime !== undefined && endTime !== undefined && startTime > endTime) throw endsBeforeStart();
   const now = await readClock(db, organizationId);
   const end = endTime === undefined ? Math.max(now.clockMs, now.newestMs) : clamp(endTime.getTime());
   // Without an end, the events of running writes are newer than all that is returned: a later read has them.
@@ -91,6 +92,11 @@ async function readClock(db: Reader, organizationId: string) {
 function tooFarAhead(clockMs: number): InvalidInput {
   const msg = `Input must be at most ${MAX_AHEAD_MS / 1000} s ahead of the clock of the database, which is at ${new Date(clockMs).toISOString()}`;
   return new InvalidInput([{ loc: ['query', 'end_time'], msg, type: 'value_error' }]);
+}
+
+function endsBeforeStart(): InvalidInput {
+  const msg = 'Input must not be after end_time';
+  return new InvalidInput([{ loc: ['query', 'start_time'], msg, type: 'value_error' }]);
 }
 
 function clamp(ms: number): number {

@@ -1,5 +1,6 @@
 // Listeners: compute that a workspace has registered for its deployments.
 import { DomainError } from '../../base/domain-error.ts';
+import { hasInvisible, VISIBLE } from '../../base/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
@@ -20,6 +21,8 @@ declare module '../store/tables.ts' {
 }
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+const UNPRINTABLE = 'Input must have no control characters and no bidirectional marks';
 
 const computeConfig = z.strictObject({
   k8s_namespaces: z
@@ -47,12 +50,11 @@ export const newListener = z.strictObject({
   compute_type: z.literal('k8s'),
   compute_id: z
     .string()
-    .min(1)
+    .min(1, { abort: true })
     .max(253)
-    .regex(
-      /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u,
-      'Input must have no control characters and no bidirectional marks',
-    ),
+    .regex(VISIBLE, { error: UNPRINTABLE, abort: true })
+    .refine((id) => !hasInvisible(id), UNPRINTABLE)
+    .refine((id) => id.trim() !== '', 'Input must not be blank'),
   compute_config: computeConfig,
   version: version.optional(),
 });

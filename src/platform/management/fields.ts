@@ -1,4 +1,5 @@
 // Field schemas that the documents of management share: names, roles, times, pages.
+import { NAME } from '../../base/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import { createPageQuery } from '../api/paging.ts';
 import {
@@ -8,16 +9,13 @@ import {
   workspaceRoles,
 } from '../identity/permission.ts';
 
-// No control characters, and none that change the direction of the text after it: names are shown in lists of names.
-const PRINTABLE = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/u;
-
 // The length is checked before the pattern, which would block the event loop on a megabyte of text.
 export const displayName = z
   .string()
   .max(128, { abort: true })
   .trim()
   .min(1)
-  .regex(PRINTABLE, 'Input must have no control characters');
+  .regex(NAME, 'Input must have no control characters');
 
 export const email = z
   .string()

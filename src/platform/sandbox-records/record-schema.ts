@@ -1,5 +1,6 @@
 // The records that a sidecar may send: exactly the fields that it writes, each bounded. Other fields are rejected, because
 // a secret could hide in one. Injected headers are sent as names without values, paths without a query.
+import { LINE } from '../../base/printable-text.ts';
 import { z } from '../../base/schema.ts';
 
 const MAX_RECORDS = 1_000;
@@ -19,7 +20,7 @@ const word = (max: number) => text(max, /^[\x20-\x7e]*$/, 'Input must be printab
 const token = (max: number) =>
   text(max, /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/, 'Input must be a token (RFC 9110 §5.6.2)').min(1);
 /** Free text by the author of a rule. */
-const line = (max: number) => text(max, /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'Input must have no control characters');
+const line = (max: number) => text(max, LINE, 'Input must have no control characters');
 const path = text(513, /^[\x21-\x3e\x40-\x7e]*…?$/, 'Input must be a path without a query');
 const count = z.int().min(0);
 

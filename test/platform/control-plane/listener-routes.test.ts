@@ -224,6 +224,7 @@ describe('an invalid document', () => {
     ['not an object', [], ['body'], 'dict_type'],
     ['without a type', { ...document(), compute_type: undefined }, ['body', 'compute_type'], 'missing'],
     ['of another type', { ...document(), compute_type: 'vm' }, ['body', 'compute_type'], 'enum'],
+    ['with a blank id', { ...document(), compute_id: ' ' }, ['body', 'compute_id'], 'value_error'],
     ['with an empty id', { ...document(), compute_id: '' }, ['body', 'compute_id'], 'string_too_short'],
     [
       'with a line break in the id',

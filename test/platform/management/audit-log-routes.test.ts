@@ -138,6 +138,7 @@ describe('the audit log', () => {
     ['limit', 'limit=ten'],
     ['start_time', 'start_time=yesterday'],
     ['end_time', 'end_time=2026-13-01T00:00:00Z'],
+    ['start_time', 'start_time=2026-01-02T00:00:00Z&end_time=2026-01-01T00:00:00Z'],
     ['operations', 'operations=create_workspace&operations=drop_table'],
     ['workspace_id', 'workspace_id=7'],
     ['cursor', 'cursor=nonsense'],
