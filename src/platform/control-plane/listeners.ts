@@ -1,6 +1,6 @@
 // Listeners: compute that a workspace has registered for its deployments.
 import { DomainError } from '../../base/domain-error.ts';
-import { hasInvisible, VISIBLE } from '../../base/printable-text.ts';
+import { hasInvisible, VISIBLE } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import { type Database, isDuplicate } from '../store/database.ts';

@@ -1,5 +1,5 @@
 // Field schemas that the documents of management share: names, roles, times, pages.
-import { NAME } from '../../base/printable-text.ts';
+import { NAME } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import { createPageQuery } from '../api/paging.ts';
 import {

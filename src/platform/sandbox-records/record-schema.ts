@@ -1,6 +1,6 @@
 // The records that a sidecar may send: exactly the fields that it writes, each bounded. Other fields are rejected, because
 // a secret could hide in one. Injected headers are sent as names without values, paths without a query.
-import { LINE } from '../../base/printable-text.ts';
+import { LINE } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
 
 const MAX_RECORDS = 1_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasInvisible, LINE, NAME, VISIBLE } from '../../src/base/printable-text.ts';
+import { hasInvisible, LINE, NAME, VISIBLE } from '../../../src/base/json/printable-text.ts';
 
 const everyUnit = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code));
 
