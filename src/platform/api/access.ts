@@ -9,6 +9,7 @@ import {
   requirePermission,
 } from '../identity/authorization.ts';
 import type { Permission } from '../identity/permission.ts';
+import { findRevokedGrants } from '../identity/revoked-grants.ts';
 import type { Database } from '../store/database.ts';
 
 /** What every access may grant; the audit log and the turns of an organization read it. */
@@ -47,6 +48,19 @@ export type Access<G extends Grant = Grant> = {
   confirm(entry: Entry, granted: G): Promise<G>;
   /** Who shares a limit for each caller. */
   callerOf(granted: G): string;
+  /**
+   * Of grants that accesses with this function gave, those that `confirm` would reject; asked for all open streams at
+   * once. Without it each is confirmed by itself.
+   */
+  findRevoked?<S extends Granted<G>>(known: Known, granted: readonly S[]): Promise<ReadonlySet<S>>;
+};
+
+/** By whom a grant is confirmed. */
+type Known = Pick<Entry, 'db' | 'authenticator'>;
+/** A grant, and what gave it. */
+export type Granted<G extends Grant> = {
+  readonly granted: G;
+  readonly access: { readonly permission?: Permission };
 };
 
 export type OrganizationGrant = {
@@ -66,6 +80,7 @@ export const anyone: Access<Record<never, never>> = {
   enter: async () => ({}),
   confirm: async () => ({}),
   callerOf: () => 'anyone',
+  findRevoked: async () => new Set(),
 };
 
 const KEY_SCHEMES = ['API Key', 'Bearer Auth'];
@@ -88,6 +103,7 @@ export function inOrganization(permission: Permission): Access<OrganizationGrant
       return ofOrganization(caller);
     },
     callerOf: keyOf,
+    findRevoked,
   };
 }
 
@@ -119,7 +135,17 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
       };
     },
     callerOf: keyOf,
+    findRevoked,
   };
+}
+
+async function findRevoked<S extends Granted<OrganizationGrant & { readonly workspaceId?: string }>>(
+  { db, authenticator }: Known,
+  given: readonly S[],
+): Promise<ReadonlySet<S>> {
+  const grants = given.map((of) => ({ ...of.granted, permission: of.access.permission, of }));
+  const revoked = await findRevokedGrants(db, grants, authenticator.now());
+  return new Set(Array.from(revoked, ({ of }) => of));
 }
 
 function keyOf({ caller }: OrganizationGrant): string {

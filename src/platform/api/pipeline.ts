@@ -20,6 +20,7 @@ import { type Admitted, type PhaseScope, runPhases, toEntry } from './phases.ts'
 import { readParts } from './request-parts.ts';
 import { createRouteLimits, type LimitRoute } from './route-limits.ts';
 import type { Call, Route } from './route.ts';
+import { createOpenStreams, type OpenStreams } from './stream/open-streams.ts';
 import { streamBody } from './stream/streamed-body.ts';
 import type { ServerLimits, TenantLimits } from './limits.ts';
 import type { Leave, Party } from './shares/fair-queue.ts';
@@ -30,12 +31,19 @@ export type ApiScope = {
   readonly authenticator: Authenticator;
   readonly log: Log;
   readonly limits: Pick<ServerLimits, 'bodyBytes'> & TenantLimits;
+  /** Made for this API when absent. */
+  readonly streams?: OpenStreams;
 };
 
-type Scope = ApiScope & { readonly limit: LimitRoute; readonly shares: TenantShares };
+type Scope = ApiScope & {
+  readonly limit: LimitRoute;
+  readonly shares: TenantShares;
+  readonly streams: OpenStreams;
+};
 
 export function createApi(routes: readonly Route[], parts: ApiScope): Api {
   const scope: Scope = {
+    streams: createOpenStreams(parts),
     ...parts,
     shares: createTenantShares(parts.pools, parts.limits),
     limit: createRouteLimits(),
@@ -114,7 +122,7 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
       runPhases(phases, context, { ...entered, parts }),
     );
-    return toResponse(scope, request, { route, outcome, call: { ...granted, ...parts } });
+    return toResponse(scope, request, { route, outcome, granted, parts });
   } finally {
     leave?.();
   }
@@ -184,9 +192,15 @@ async function admitStream(
 
 const STREAM_RETRY_MS = 5_000;
 
-type Committed = { readonly route: Route; readonly outcome: Outcome; readonly call: Call };
+type Committed = {
+  readonly route: Route;
+  readonly outcome: Outcome;
+  readonly granted: Grant;
+  readonly parts: Pick<Call, 'params' | 'query' | 'body'>;
+};
 
-function toResponse(scope: Scope, request: ApiRequest, { route, outcome, call }: Committed): HttpResponse {
+function toResponse(scope: Scope, request: ApiRequest, committed: Committed): HttpResponse {
+  const { route, outcome, granted, parts } = committed;
   const { status, response } = chooseResponse(route.responses, outcome);
   const { body, fields = {}, source } = outcome;
   if (response === null) return { status, fields };
@@ -199,13 +213,23 @@ function toResponse(scope: Scope, request: ApiRequest, { route, outcome, call }:
   };
   const streamed = streamBody(response, request, {
     onError,
+    open: (end) => openStream(scope, request, { route, granted, end }),
     produce: (streaming) => {
       if (route.stream === undefined)
         throw new Error(`${route.path} has a streamed response, and produces none`);
-      return route.stream({ ...call, ...streaming }, source);
+      return route.stream({ ...granted, ...parts, ...streaming }, source);
     },
   });
   return { status, body: streamed.body, fields: { ...streamed.fields, ...fields } };
+}
+
+type Opened = Pick<Committed, 'route' | 'granted'> & { end(reason: Error): void };
+
+function openStream({ streams }: Scope, request: ApiRequest, { route, granted, end }: Opened): Disposable {
+  return streams.add({
+    ...{ access: route.access, granted, requestId: request.requestId, end },
+    toEntry: (known) => toEntry(request, known),
+  });
 }
 
 /** The error in the format of the route. A bug is logged. */

@@ -50,6 +50,8 @@ export type Credentials = {
 };
 
 export type Authenticator = {
+  /** By which keys expire; milliseconds since 1970. */
+  now(): number;
   /** Throws DomainError. */
   authenticate(db: Database, credentials: Credentials, workspaceId?: string): Promise<Caller>;
   /**
@@ -83,6 +85,7 @@ export function createAuthenticator(options: {
   };
 
   return {
+    now,
     async authenticate(db, { apiKey, bearer, peer }, workspaceId) {
       const text = apiKey ?? bearer;
       if (text === undefined) throw new DomainError('unauthenticated', NO_KEY);

@@ -12,10 +12,12 @@ export type ServerEvent = {
 };
 
 export type EventStreamOptions = {
-  /** Aborts when the client left, or when the server drains. */
+  /** Aborts when the client left, when the server drains, or with `ended`. */
   readonly signal: AbortSignal;
   /** Whether the signal aborted because the server drains: the client must reconnect. */
   isDraining(): boolean;
+  /** Aborts when the stream must end; its reason is an error for the client. */
+  readonly ended?: AbortSignal;
   /** Of the request: what a client that reconnects has seen. */
   readonly lastEventId: string | undefined;
   readonly heartbeatMs?: number;
@@ -30,7 +32,7 @@ const HEARTBEAT_MS = 5_000;
 /** Ends when the events end, with an event `error` when they fail, and with an event `reconnect` when the server drains. */
 export async function* toEventStream(
   events: AsyncIterable<ServerEvent>,
-  { signal, isDraining, lastEventId, heartbeatMs = HEARTBEAT_MS, onError }: EventStreamOptions,
+  { signal, isDraining, ended, lastEventId, heartbeatMs = HEARTBEAT_MS, onError }: EventStreamOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   using source = new PieceSource(events, { idleMs: heartbeatMs, signal });
   let lastId = lastEventId;
@@ -40,6 +42,7 @@ export async function* toEventStream(
       const found = await source.next();
       if (found === 'ended') return;
       if (found === 'aborted') {
+        ended?.throwIfAborted();
         if (isDraining()) yield formatEvent(toReconnect(lastId));
         return;
       }

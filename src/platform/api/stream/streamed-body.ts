@@ -19,6 +19,8 @@ const SILENCE_MS = 60_000;
 /** What a route produces, as its kind of stream is sent. */
 export type Produced = {
   produce(call: Streaming): AsyncIterable<unknown>;
+  /** Called when the body begins to be sent, with what ends it; undone when it has ended. */
+  open(end: (reason: Error) => void): Disposable;
   /** The code and the text of an error, for a client whose response has begun. */
   onError(error: unknown): StreamError;
 };
@@ -26,35 +28,49 @@ export type Produced = {
 export function streamBody(
   { streamType, pieces, silenceMs = SILENCE_MS }: StreamResponse,
   request: ApiRequest,
-  { produce, onError }: Produced,
+  { produce, open, onError }: Produced,
 ): Required<Pick<HttpResponse, 'body' | 'fields'>> {
   const { left, draining, head } = request;
-  const signal = signalOf(request);
+  const ended = new AbortController();
+  const signal = AbortSignal.any([signalOf(request), ended.signal]);
+  async function* opened(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    using _ = open((reason) => ended.abort(reason));
+    yield* body;
+  }
   const lastEventId = head.field('last-event-id');
   // A response to HEAD has no body, so nothing is started for it.
   const produced = head.method === 'HEAD' ? nothing() : produce({ signal, lastEventId });
   if (pieces === 'bytes')
     return {
       fields: { 'Content-Type': streamType },
-      body: toBytes(produced as AsyncIterable<Uint8Array>, { idleMs: silenceMs, signal: left }),
+      body: opened(
+        toBytes(produced as AsyncIterable<Uint8Array>, {
+          ...{ idleMs: silenceMs, signal: AbortSignal.any([left, ended.signal]) },
+          ended: ended.signal,
+        }),
+      ),
     };
   const isDraining = (): boolean => draining.aborted && !left.aborted;
   const body = toEventStream(produced as AsyncIterable<ServerEvent>, {
-    ...{ signal, isDraining, lastEventId, onError },
+    ...{ signal, isDraining, ended: ended.signal, lastEventId, onError },
   });
-  return { fields: { 'Content-Type': streamType, ...EVENT_FIELDS }, body };
+  return { fields: { 'Content-Type': streamType, ...EVENT_FIELDS }, body: opened(body) };
 }
 
 async function* nothing(): AsyncGenerator<never, void, undefined> {}
 
-/** Rejects when the producer fails or is silent: the connection is cut then, so that no client takes a part for the whole. */
+/**
+ * Rejects when the producer fails or is silent, or the stream is ended: the connection is cut then, so that no client takes a
+ * part for the whole.
+ */
 async function* toBytes(
   pieces: AsyncIterable<Uint8Array>,
-  limits: { readonly idleMs: number; readonly signal: AbortSignal },
+  limits: { readonly idleMs: number; readonly signal: AbortSignal; readonly ended: AbortSignal },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   using source = new PieceSource(pieces, limits);
   for (;;) {
     const found = await source.next();
+    if (found === 'aborted') limits.ended.throwIfAborted();
     if (found === 'ended' || found === 'aborted') return;
     if (found === 'idle')
       throw new DomainError('unavailable', 'The producer of a response was silent for too long');

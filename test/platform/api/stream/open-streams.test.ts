@@ -1,0 +1,242 @@
+// Streams that outlive what they were authorized by: they are confirmed together, and end with it.
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { DomainError } from '../../../../src/base/domain-error.ts';
+import { createLog } from '../../../../src/base/log.ts';
+import { type Access, type Grant, inOrganization, inWorkspace } from '../../../../src/platform/api/access.ts';
+import { defaultLimits } from '../../../../src/platform/api/limits.ts';
+import { createApi } from '../../../../src/platform/api/pipeline.ts';
+import { byteStream, eventStream } from '../../../../src/platform/api/responses.ts';
+import { defineRoute, type Streaming } from '../../../../src/platform/api/route.ts';
+import {
+  createOpenStreams,
+  type OpenStream,
+  type OpenStreams,
+  type OpenStreamsOptions,
+} from '../../../../src/platform/api/stream/open-streams.ts';
+import { createApiRequest } from '../../../support/api-request.ts';
+import { onePool } from '../../../support/platform-database.ts';
+import { createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
+
+const lines: string[] = [];
+const log = createLog('info', { write: (line) => void lines.push(line) });
+
+/** One event, then nothing until the stream is ended. */
+async function* wait<T>({ signal }: Streaming, first: T): AsyncGenerator<T> {
+  yield first;
+  await new Promise((resolve) => signal.addEventListener('abort', resolve));
+}
+
+const shared = { method: 'GET', tag: 'Test', summary: 'A test', tracking: { untracked: 'a test' } } as const;
+const routes = [
+  defineRoute({
+    ...{ ...shared, path: '/organization', access: inOrganization('organization:read') },
+    responses: { 200: eventStream() },
+    handle: async () => ({}),
+    stream: (call) => wait(call, { data: 1 }),
+  }),
+  defineRoute({
+    ...{ ...shared, path: '/workspace', access: inWorkspace('sandboxes:read') },
+    responses: { 200: eventStream() },
+    handle: async () => ({}),
+    stream: (call) => wait(call, { data: 1 }),
+  }),
+  defineRoute({
+    ...{ ...shared, path: '/bytes', access: inOrganization('organization:read') },
+    responses: { 200: byteStream('text/plain') },
+    handle: async () => ({}),
+    stream: (call) => wait(call, Buffer.from('a')),
+  }),
+];
+
+describe('a stream of the platform', () => {
+  let api: PlatformApi;
+  let streams: OpenStreams;
+  let organization: string;
+  let workspace: string;
+  beforeAll(async () => {
+    api = await createPlatformApi();
+    streams = createOpenStreams({
+      pools: onePool(api.database.store),
+      authenticator: api.authenticator,
+      log,
+    });
+    organization = await api.addOrganization();
+    workspace = await api.addWorkspace(organization);
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  /** The stream after its first piece. */
+  async function open(path: string, key: string) {
+    const { authenticator, database } = api;
+    const parts = { pools: onePool(database.store), authenticator, log, limits: defaultLimits, streams };
+    const left = new AbortController();
+    const headers = { 'x-api-key': key, ...(path === '/workspace' ? { 'x-tenant-id': workspace } : {}) };
+    const { status, body } = await createApi(
+      routes,
+      parts,
+    )(createApiRequest(path, { headers, left: left.signal }));
+    expect(status).toBe(200);
+    const pieces = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    expect((await pieces.next()).done).toBe(false);
+    const next = async (): Promise<string> => {
+      const { done, value } = await pieces.next();
+      return done === true ? 'ended' : Buffer.from(value).toString();
+    };
+    return { next, leave: () => left.abort(new Error('left')) };
+  }
+
+  const REVOKED =
+    'event: error\ndata: {"error":"unauthenticated","message":"The access to this stream was revoked"}\n\n';
+
+  it('ends with an error when its key is deleted, and the others go on', async () => {
+    const [key, another] = [
+      await api.addServiceKey(organization, 'ORGANIZATION_ADMIN'),
+      await api.addServiceKey(organization, 'ORGANIZATION_ADMIN'),
+    ];
+    const gone = [await open('/organization', key), await open('/workspace', key)];
+    const bytes = await open('/bytes', key);
+    const kept = await open('/organization', another);
+    await streams.sweep();
+    const { keyId } = await api.authenticator.authenticate(api.database.store.db, {
+      ...{ apiKey: key, bearer: undefined, peer: '192.0.2.1' },
+    });
+    await api.database.owner.db.deleteFrom('api_keys').where('id', '=', keyId).execute();
+    await streams.sweep();
+    for (const stream of gone) expect([await stream.next(), await stream.next()]).toEqual([REVOKED, 'ended']);
+    // A client must not take the part for the whole: the server cuts the connection.
+    await expect(bytes.next()).rejects.toThrow('revoked');
+    const next = kept.next();
+    kept.leave();
+    expect(await next).toBe('ended');
+    expect(lines.filter((line) => line.includes('a stream was ended') && line.includes(keyId))).toHaveLength(
+      3,
+    );
+  });
+
+  it.each(['the membership', 'the workspace', 'the role'])(
+    'ends when %s of its caller is gone',
+    async (what) => {
+      const { db } = api.database.owner;
+      const id = await api.addWorkspace(organization);
+      const key = await api.addMemberKey(organization, 'ORGANIZATION_USER', { id, role: 'WORKSPACE_ADMIN' });
+      const { authenticator, database } = api;
+      const { userId } = await authenticator.authenticate(database.store.db, {
+        ...{ apiKey: key, bearer: undefined, peer: '192.0.2.1' },
+      });
+      workspace = id;
+      const stream = await open('/workspace', key);
+      await streams.sweep();
+      if (what === 'the membership')
+        await db.deleteFrom('organization_members').where('user_id', '=', userId!).execute();
+      else if (what === 'the workspace') await db.deleteFrom('workspaces').where('id', '=', id).execute();
+      else
+        await db
+          .updateTable('workspace_members')
+          .set({ role: 'NONE' })
+          .where('user_id', '=', userId!)
+          .execute();
+      await streams.sweep();
+      expect([await stream.next(), await stream.next()]).toEqual([REVOKED, 'ended']);
+    },
+  );
+});
+
+describe('the open streams of a process', () => {
+  afterEach(() => vi.useRealTimers());
+
+  type Fake = {
+    readonly access: Access;
+    asked: (readonly OpenStream[])[];
+    revoked: Set<OpenStream>;
+    isAway: boolean;
+  };
+  function createFake(): Fake {
+    const fake: Fake = {
+      ...{ asked: [], revoked: new Set(), isAway: false },
+      access: {
+        ...inOrganization('organization:read'),
+        // oxlint-disable-next-line typescript/no-explicit-any
+        async findRevoked(_: unknown, given: readonly any[]): Promise<any> {
+          fake.asked.push(given);
+          if (fake.isAway) throw new DomainError('unavailable', 'away');
+          return fake.revoked;
+        },
+      } as unknown as Access,
+    };
+    return fake;
+  }
+  const create = (over: Partial<OpenStreamsOptions> = {}): OpenStreams =>
+    createOpenStreams({ pools: { authentication: { db: {} } }, authenticator: {}, log, ...over } as never);
+  const stream = (access: Access): OpenStream & { readonly reasons: DomainError[] } => {
+    const reasons: DomainError[] = [];
+    const granted: Grant = {};
+    return {
+      ...{ access, granted, reasons, requestId: 'a' },
+      toEntry: () => ({}) as never,
+      end: (reason) => void reasons.push(reason),
+    };
+  };
+
+  it('are confirmed by one query, every half minute while there are any', async () => {
+    vi.useFakeTimers();
+    const fake = createFake();
+    const streams = create();
+    const all = Array.from({ length: 500 }, () => stream(fake.access));
+    const added = all.map((one) => streams.add(one));
+    await vi.advanceTimersByTimeAsync(90_000);
+    expect(fake.asked.map(({ length }) => length)).toEqual([500, 500, 500]);
+    fake.revoked.add(all[7]!);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(all.filter(({ reasons }) => reasons.length > 0)).toEqual([all[7]]);
+    for (const one of added) one[Symbol.dispose]();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('are confirmed again where a sweep is asked for while one runs, and at most once', async () => {
+    const fake = createFake();
+    const streams = create();
+    using _ = streams.add(stream(fake.access));
+    const sweeps = [streams.sweep(), streams.sweep(), streams.sweep()];
+    await Promise.all(sweeps);
+    expect(fake.asked).toHaveLength(2);
+    await streams.sweep();
+    expect(fake.asked).toHaveLength(3);
+  });
+
+  it('go on for two minutes when the database is away, and end then', async () => {
+    let nowMs = 0;
+    const fake = createFake();
+    const streams = create({ now: () => nowMs });
+    const one = stream(fake.access);
+    using _ = streams.add(one);
+    nowMs = 60_000;
+    await streams.sweep();
+    fake.isAway = true;
+    nowMs = 179_999;
+    await streams.sweep();
+    expect(one.reasons).toEqual([]);
+    nowMs = 180_000;
+    await streams.sweep();
+    expect(one.reasons.map(({ kind }) => kind)).toEqual(['unavailable']);
+  });
+
+  it('of an access that confirms one grant at a time are confirmed by it', async () => {
+    const responses = ['unauthenticated', 'forbidden', 'valid', 'unavailable'] as const;
+    const confirmed: Grant[] = [];
+    const accesses = responses.map(
+      (response) =>
+        ({
+          async confirm(_: unknown, granted: Grant) {
+            confirmed.push(granted);
+            if (response !== 'valid') throw new DomainError(response, 'a test');
+          },
+        }) as unknown as Access,
+    );
+    const streams = create();
+    const all = accesses.map(stream);
+    for (const one of all) streams.add(one);
+    await streams.sweep();
+    expect(confirmed).toHaveLength(4);
+    expect(all.map(({ reasons }) => reasons.length)).toEqual([1, 1, 0, 0]);
+  });
+});
