@@ -16,6 +16,8 @@ export type ApiRequestOptions = {
   /** Of a client that leaves, and of a server that drains. */
   readonly left?: AbortSignal;
   readonly draining?: AbortSignal;
+  /** Resolves when the response was read; never when absent. */
+  readonly closed?: Promise<number>;
 };
 
 export function createApiRequest(path: string, options: ApiRequestOptions = {}): ApiRequest {
@@ -30,7 +32,7 @@ export function createApiRequest(path: string, options: ApiRequestOptions = {}):
     requestId: randomUUID(),
     left: options.left ?? new AbortController().signal,
     draining: options.draining ?? new AbortController().signal,
-    closed: new Promise(() => undefined),
+    closed: options.closed ?? new Promise(() => undefined),
     connection: { authenticated: () => undefined, openStream: () => true },
     client: { host: peer, port: 40_000 },
     note,

@@ -118,9 +118,10 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     authenticator,
     logged,
     async ask(method, path, asked = {}) {
-      const response = await api(toRequest(method, path, asked));
+      const closed = Promise.withResolvers<number>();
+      const response = await api(toRequest(method, path, asked, closed.promise));
       const headers = new Headers(response.fields);
-      const text = await readText(response);
+      const text = await readText(response).finally(() => closed.resolve(response.status));
       return { status: response.status, headers, text, body: toBody(headers, text) };
     },
     async [Symbol.asyncDispose]() {
@@ -205,7 +206,7 @@ function idOf(rows: readonly { readonly id: string }[]): string {
   return row.id;
 }
 
-function toRequest(method: string, path: string, asked: Ask): ApiRequest {
+function toRequest(method: string, path: string, asked: Ask, closed: Promise<number>): ApiRequest {
   const body = asked.raw ?? (asked.body === undefined ? undefined : JSON.stringify(asked.body));
   const headers = {
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -217,7 +218,7 @@ function toRequest(method: string, path: string, asked: Ask): ApiRequest {
   };
   const { left, draining } = asked;
   const signals = { ...(left && { left }), ...(draining && { draining }) };
-  return createApiRequest(path, { method, headers, body, peer: asked.peer, ...signals });
+  return createApiRequest(path, { method, headers, body, peer: asked.peer, closed, ...signals });
 }
 
 function toBody(headers: Headers, text: string): unknown {

@@ -30,6 +30,8 @@ describe('a broken reference', () => {
         users: ['not_found'],
         // Nothing deletes an organization.
         organizations: ['a bug'],
+        // Nothing deletes a master key.
+        vault_master_keys: ['a bug'],
       };
       expect([name, expected[target]]).toEqual([name, [kind]]);
     }

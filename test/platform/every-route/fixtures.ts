@@ -24,7 +24,7 @@ export type Tenant = {
 export type PathValues = Readonly<Record<string, string>>;
 export type Scene = { readonly api: PlatformApi; readonly tenant: Tenant };
 
-type Fixture = {
+export type Fixture = {
   /** The prefix of the path; the first match is used. */
   readonly under: string;
   /** `isFree`: clients choose the value, it is not the id of a stored resource. */
@@ -87,14 +87,37 @@ export async function fillPath({ path }: Operation, scene: Scene): Promise<PathV
   return values;
 }
 
+export type RouteFixtures = {
+  /** By the name of a parameter. */
+  readonly inPaths?: Readonly<Record<string, Omit<Fixture, 'under'>>>;
+  readonly inBodies?: Readonly<Record<string, Omit<Fixture, 'under'>>>;
+};
+
+/** Those of the routes that a test brings, until it is disposed of. */
+export function addFixtures({ inPaths = {}, inBodies: bodies = {} }: RouteFixtures): Disposable {
+  const added: RouteFixtures = { inPaths, inBodies: bodies };
+  brought.add(added);
+  return { [Symbol.dispose]: () => void brought.delete(added) };
+}
+
+const brought = new Set<RouteFixtures>();
+
+function findBrought(part: keyof RouteFixtures, name: string): Fixture | undefined {
+  for (const fixtures of brought) {
+    const found = fixtures[part]?.[name];
+    if (found !== undefined) return { under: '/', ...found };
+  }
+  return undefined;
+}
+
 export function fixtureOf(path: string, name: string): Fixture {
-  const found = tables[name]?.find(({ under }) => path.startsWith(under));
+  const found = findBrought('inPaths', name) ?? tables[name]?.find(({ under }) => path.startsWith(under));
   if (found !== undefined) return found;
   throw new Error(`{${name}} of ${path} has no fixture: add it to test/platform/every-route/fixtures.ts`);
 }
 
 export function bodyFixtureOf(name: string): Omit<Fixture, 'under'> {
-  const found = inBodies[name];
+  const found = findBrought('inBodies', name) ?? inBodies[name];
   if (found !== undefined) return found;
   throw new Error(
     `the id ${name} of a body or query has no fixture: add it to test/platform/every-route/fixtures.ts`,

@@ -3,113 +3,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   organizationRoles,
-  type OrganizationRole,
   type Permission,
   workspaceRoles,
-  type WorkspaceRole,
 } from '../../../src/platform/identity/permission.ts';
-import type { Ask } from '../../support/platform-api.ts';
-import type { Operation } from './document.ts';
-import { createExample, type EveryRoute, openEveryRoute, send, successOf } from './scene.ts';
+import { createRoleCallers, findRoleDefects, type RoleCaller } from './role-callers.ts';
+import { createExample, type EveryRoute, openEveryRoute, send } from './scene.ts';
 
 let scene: EveryRoute;
 let callers: readonly RoleCaller[];
 beforeAll(async () => {
   scene = await openEveryRoute();
-  callers = await createCallers();
+  callers = await createRoleCallers(scene);
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** A caller with one role, in the workspace A1. */
-type RoleCaller = {
-  readonly who: string;
-  readonly organizationRole: OrganizationRole | undefined;
-  readonly workspaceRole: WorkspaceRole | undefined;
-  readonly isUser: boolean;
-  readonly as: Ask;
-};
-
-const inOrganizations = Object.keys(organizationRoles) as readonly OrganizationRole[];
-const inWorkspaces = Object.keys(workspaceRoles) as readonly WorkspaceRole[];
-
-async function createCallers(): Promise<readonly RoleCaller[]> {
-  const { api, a1 } = scene;
-  const { organizationId, workspaceId: tenant } = a1;
-  const made: RoleCaller[] = [];
-  for (const role of inOrganizations) {
-    const one = { organizationRole: role, workspaceRole: undefined };
-    const member = await api.addMemberKey(organizationId, role);
-    made.push({ who: `a member, ${role}`, ...one, isUser: true, as: { key: member, tenant } });
-    const key = await api.addServiceKey(organizationId, role);
-    made.push({ who: `a key of the organization, ${role}`, ...one, isUser: false, as: { key, tenant } });
-  }
-  for (const role of inWorkspaces) {
-    const weak = 'ORGANIZATION_VIEWER';
-    const member = await api.addMemberKey(organizationId, weak, { id: tenant, role });
-    const ofUser = { organizationRole: weak, workspaceRole: role, isUser: true } as const;
-    made.push({ who: `a member, ${weak} and ${role}`, ...ofUser, as: { key: member, tenant } });
-    const key = await api.addServiceKey(organizationId, role, tenant);
-    const ofKey = { organizationRole: undefined, workspaceRole: role, isUser: false };
-    made.push({ who: `a key of the workspace, ${role}`, ...ofKey, as: { key } });
-  }
-  return made;
-}
-
-const RENAMING = 'PATCH /api/v1/workspaces/{workspace_id}';
-
-function isAllowed(
-  { organizationRole, workspaceRole, isUser }: RoleCaller,
-  { route, path, title }: Operation,
-): boolean {
-  const { access } = route;
-  if (access.to === 'anyone') return true;
-  if (access.to === 'sandbox') return false;
-  const inOrganization: readonly Permission[] = organizationRole ? organizationRoles[organizationRole] : [];
-  const inWorkspace: readonly Permission[] = workspaceRole ? workspaceRoles[workspaceRole] : [];
-  // A service key belongs to no user.
-  if (path.startsWith('/api/v1/api-key/current') && !isUser) return false;
-  // There the path names the workspace, not a header.
-  if (title === RENAMING)
-    return inOrganization.includes('organization:read') && inOrganization.includes('WORKSPACES_MANAGE');
-  if (access.permission === undefined) return false;
-  if (inOrganization.includes(access.permission)) return true;
-  return access.to === 'workspace' && inWorkspace.includes(access.permission);
-}
-
 describe('every route', () => {
   it('serves exactly the roles with its permission, and other callers change nothing', async () => {
-    const { api, a1, operations, digest } = scene;
     const found: unknown[] = [];
-    for (const operation of operations.filter(({ route }) => route.access.to !== 'sandbox')) {
-      const example = await createExample(api, operation, a1);
-      const before = await digest.take();
-      for (const { who, as } of callers.filter((caller) => !isAllowed(caller, operation))) {
-        const { status, text } = await send(api, example, as);
-        // A workspace that the caller cannot see is not found.
-        const isUnseen = operation.title === RENAMING && status === 404;
-        if (status !== 403 && !isUnseen) found.push([operation.title, who, status, text]);
-      }
-      expect(await digest.take()).toEqual(before);
-      for (const caller of callers.filter((one) => isAllowed(one, operation))) {
-        const { status, text } = await send(api, await createExampleFor(operation, caller), caller.as);
-        if (status !== successOf(operation)) found.push([operation.title, caller.who, status, text]);
-      }
-    }
+    for (const operation of scene.operations.filter(({ route }) => route.access.to !== 'sandbox'))
+      found.push(...(await findRoleDefects(scene, callers, operation)));
     expect(found).toEqual([]);
   });
-
-  /** A personal token in the path belongs to the caller. */
-  async function createExampleFor(
-    operation: Operation,
-    caller: RoleCaller,
-  ): ReturnType<typeof createExample> {
-    const { api, a1 } = scene;
-    if (!operation.path.startsWith('/api/v1/api-key/current') || !caller.isUser)
-      return createExample(api, operation, a1);
-    const { body } = await api.ask('POST', '/api/v1/api-key/current', { ...caller.as, body: {} });
-    const admin = { ...a1.admin, userId: String(body.user_id) };
-    return createExample(api, operation, { ...a1, admin });
-  }
 
   it('requires a permission that some roles have and others lack', () => {
     const all: readonly (readonly Permission[])[] = [

@@ -11,7 +11,16 @@ import {
 } from '../../support/platform-api.ts';
 import { createDigest, type Digest } from './database-digest.ts';
 import { type Operation, readOperations } from './document.ts';
-import { createTenant, fillPath, type PathValues, type Tenant, toPath, withFixtures } from './fixtures.ts';
+import {
+  addFixtures,
+  createTenant,
+  fillPath,
+  type PathValues,
+  type RouteFixtures,
+  type Tenant,
+  toPath,
+  withFixtures,
+} from './fixtures.ts';
 import { validValues } from './schema-values.ts';
 
 export type EveryRoute = AsyncDisposable & {
@@ -23,9 +32,13 @@ export type EveryRoute = AsyncDisposable & {
   readonly b1: Tenant;
 };
 
-export async function openEveryRoute(
-  options: Pick<PlatformApiOptions, 'modules' | 'routes' | 'wrap' | 'maxBodyBytes'> = {},
-): Promise<EveryRoute> {
+/** Routes of a test, in addition to those of the platform, and real values for their ids. */
+export type EveryRouteOptions = Pick<PlatformApiOptions, 'modules' | 'routes' | 'wrap' | 'maxBodyBytes'> & {
+  readonly fixtures?: RouteFixtures;
+};
+
+export async function openEveryRoute(options: EveryRouteOptions = {}): Promise<EveryRoute> {
+  const fixtures = addFixtures(options.fixtures ?? {});
   const api = await createPlatformApi(options);
   const a1 = await createTenant(api);
   const a2 = await createTenant(api, a1.organizationId);
@@ -34,7 +47,10 @@ export async function openEveryRoute(
     operations: readOperations((await api.ask('GET', '/openapi.json')).body, api.routes),
     digest: await createDigest(api.database.owner.db),
     ...{ a1, a2, b1: await createTenant(api) },
-    [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]() {
+      fixtures[Symbol.dispose]();
+      return api[Symbol.asyncDispose]();
+    },
   };
 }
 
