@@ -40,7 +40,7 @@ export function createMetrics(readings: Readings): Metrics {
     registers,
   });
   const seconds = new Histogram({
-    name: 'sallyport_platform_request_seconds',
+    name: 'sallyport_platform_request_duration_seconds',
     help: 'From the head of a request to the end of its response',
     labelNames: ['method', 'route'],
     buckets: SECONDS,
@@ -54,7 +54,7 @@ export function createMetrics(readings: Readings): Metrics {
   addGauges(registers, readings);
   return {
     onFinished({ method, route = 'none', status, seconds: taken }) {
-      requests.inc({ method, route, status: `${Math.floor(status / 100)}xx` });
+      requests.inc({ method, route, status });
       seconds.observe({ method, route }, taken);
       if (status === 401) unauthenticated.inc();
     },

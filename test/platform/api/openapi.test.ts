@@ -100,6 +100,18 @@ describe('the document', () => {
     expect(reported.length).toBeGreaterThan(30);
   });
 
+  it('describes every tag, and names the licence', () => {
+    expect(document.info).toMatchObject({ license: { identifier: 'MIT' } });
+    for (const { name, description } of document.tags as readonly { name: string; description: string }[])
+      expect([name, description]).not.toEqual([name, name]);
+  });
+
+  it('has no pattern that only JavaScript reads', () => {
+    const patterns = [...JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)];
+    expect(patterns.length).toBeGreaterThan(10);
+    for (const [, pattern = ''] of patterns) expect(JSON.parse(pattern)).not.toMatch(/\\[pP]\{|\\u\{/);
+  });
+
   it('names each operation once', () => {
     const ids = operations.map(([, , { operationId }]) => operationId);
     expect(new Set(ids).size).toBe(ids.length);

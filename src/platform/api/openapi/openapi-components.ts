@@ -125,3 +125,20 @@ export const securitySchemes: Readonly<Record<string, unknown>> = {
   'Sandbox Key': { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The token of a sandbox' },
   'Sandbox Bearer': { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
 };
+
+const TAGS: Readonly<Record<string, string>> = {
+  'API keys': 'Service keys and personal tokens',
+  'Audit logs': 'What was done and refused in the organization',
+  Listeners: 'Compute that a workspace has registered for its deployments',
+  Members: 'The users of the organization and of its workspaces, with their roles',
+  Organization: 'The organization of the key',
+  'Personal access tokens': 'Keys that act for a user',
+  Platform: 'Probes and documentation, without a key',
+  'Sandbox records': 'What sandboxes sent through their proxy, and the tokens with which sidecars report it',
+  Workspaces: 'The workspaces of the organization',
+};
+
+/** A module may bring a tag of its own, whose name then says what it is. */
+export function toTag(name: string): { readonly name: string; readonly description: string } {
+  return { name, description: TAGS[name] ?? name };
+}

@@ -15,6 +15,7 @@ import {
   securitySchemes,
   sharedParameters,
   sharedResponses,
+  toTag,
   validationErrorSchema,
 } from './openapi-components.ts';
 import { type ResponseSchema, isStreamResponse, isTextResponse } from '../responses.ts';
@@ -54,9 +55,12 @@ export function toOpenApi(routes: readonly Route[], version: string): OpenApiDoc
   }
   const document = createDocument({
     openapi: '3.1.1',
-    info: { title: 'Sallyport platform', version, description: DESCRIPTION },
+    info: {
+      ...{ title: 'Sallyport platform', version, description: `${DESCRIPTION} ${WITHOUT_ROUTE}` },
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map(({ tag }) => tag))].map(toTag),
     paths: paths as ZodOpenApiPathsObject,
     components: {
       schemas: { ValidationError: validationErrorSchema, Problem: problemSchema },
@@ -157,3 +161,8 @@ function describe(
 const DESCRIPTION =
   'The response for an id of another workspace or organization is the same as for one that does not exist. A field of ' +
   'a body that is not described here is rejected, and below /v1/ a query parameter too; elsewhere it is ignored. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
+
+/** What the server responds before it looks for a route, or to a method that the path does not have. */
+const WITHOUT_ROUTE =
+  'Any request may also get 400 (malformed), 404 (no such path), 405 (see Allow), 408 (too slow), 417 (Expect), 431 (head too ' +
+  'large) or 505 (not HTTP/1.1).';
