@@ -18,9 +18,13 @@ export type LogSink = {
 
 const MAX_BUFFERED_CHARS = 8 * 1024 * 1024;
 const BLOCKED_CHARS = 4 * 1024 * 1024;
-// A write for each request costs more CPU than parsing the request, so lines wait for more lines.
+// A write for each request costs more CPU than parsing the request, so lines wait for more lines. A write delays the requests
+// that come meanwhile, so many lines wait longer: their writes must be rare enough not to be the p99 of the requests.
 const FLUSH_DELAY_MS = 20;
-const FLUSH_CHARS = 32 * 1024;
+const MANY_CHARS = 16 * 1024;
+const MAX_DELAYS = 3;
+const FLUSH_CHARS = 128 * 1024;
+const PAGE_BYTES = FLUSH_CHARS + 32 * 1024;
 const RETRY_DELAY_MS = 50;
 /** When a write takes longer, its reader does not read. */
 const STUCK_MS = 1000;
@@ -32,13 +36,13 @@ export function createFdSink(fd: number): LogSink & { flush(): void } {
 
 class FdSink implements LogSink {
   readonly #fd: number;
-  #waiting: string[] = [];
-  #waitingChars = 0;
+  readonly #waiting: LinePages = new LinePages();
+  #delays = 0;
   #inFlight: Buffer | undefined;
   /** When the current write in the thread pool began. */
   #writingSinceMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #dropped = 0;
+  dropped = 0;
   #drained: (() => void) | undefined;
 
   constructor(fd: number) {
@@ -47,62 +51,52 @@ class FdSink implements LogSink {
   }
 
   write(line: string): void {
-    if (this.#waitingChars + line.length > MAX_BUFFERED_CHARS) {
-      this.#dropped += 1;
+    const chars = this.#waiting.chars + line.length;
+    if (chars > MAX_BUFFERED_CHARS) {
+      this.dropped += 1;
       return;
     }
-    this.#waiting.push(line);
-    this.#waitingChars += line.length;
-    if (this.#waitingChars >= FLUSH_CHARS && !this.#inFlight) this.#flush();
+    this.#waiting.add(line);
+    if (chars >= FLUSH_CHARS && !this.#inFlight) this.flush();
     else this.#schedule();
   }
 
-  /** Writes at once, without waiting for more lines. */
-  flush(): void {
-    this.#flush();
-  }
-
   get isBlocked(): boolean {
-    return this.#waitingChars >= BLOCKED_CHARS;
-  }
-
-  get dropped(): number {
-    return this.#dropped;
+    return this.#waiting.chars >= BLOCKED_CHARS;
   }
 
   async close(timeoutMs = 2000): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#drained = resolve;
     const limit = setTimeout(resolve, timeoutMs);
-    this.#flush();
+    this.flush();
     await promise;
     clearTimeout(limit);
     this.#drained = undefined;
-    if (this.#waiting.length === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
+    if (this.#waiting.chars === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
   }
 
   #schedule(): void {
-    this.#timer ??= setTimeout(this.#flush, FLUSH_DELAY_MS).unref();
+    this.#timer ??= setTimeout(this.#onDelay, FLUSH_DELAY_MS).unref();
   }
 
-  readonly #flush = (): void => {
-    clearTimeout(this.#timer);
+  readonly #onDelay = (): void => {
     this.#timer = undefined;
-    if (this.#inFlight) return;
-    if (this.#waiting.length === 0) {
-      this.#drained?.();
-      return;
-    }
-    this.#inFlight = this.#takeWaiting();
-    this.#writeInFlight();
+    this.#delays += 1;
+    if (this.#waiting.chars >= MANY_CHARS && this.#delays < MAX_DELAYS) this.#schedule();
+    else this.flush();
   };
 
-  #takeWaiting(): Buffer {
-    const taken = Buffer.from(this.#waiting.join(''), 'utf8');
-    this.#waiting = [];
-    this.#waitingChars = 0;
-    return taken;
-  }
+  /** Writes at once, without waiting for more lines. */
+  readonly flush = (): void => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#delays = 0;
+    if (this.#inFlight) return;
+    this.#inFlight = this.#waiting.take();
+    if (this.#inFlight) this.#writeInFlight();
+    else this.#drained?.();
+  };
 
   readonly #writeInFlight = (): void => {
     if (!this.#inFlight) return;
@@ -126,8 +120,8 @@ class FdSink implements LogSink {
    * in writes of a handful of lines each, for as long as there is load.
    */
   #continueWriting(): void {
-    if (this.#drained || this.#waitingChars >= FLUSH_CHARS) this.#flush();
-    else if (this.#waitingChars > 0) this.#schedule();
+    if (this.#drained || this.#waiting.chars >= FLUSH_CHARS) this.flush();
+    else if (this.#waiting.chars > 0) this.#schedule();
   }
 
   readonly #flushAtExit = (code: number): void => {
@@ -135,7 +129,7 @@ class FdSink implements LogSink {
     if (sinceMs !== undefined && performance.now() - sinceMs > STUCK_MS) return endStuck(code);
     // The thread pool finishes a write that it has begun before the process ends.
     const unsent = sinceMs === undefined && this.#inFlight ? this.#inFlight : Buffer.alloc(0);
-    const rest = Buffer.concat([unsent, Buffer.from(this.#waiting.join(''), 'utf8')]);
+    const rest = Buffer.concat([unsent, this.#waiting.takeAll()]);
     try {
       if (rest.length > 0) writeSync(this.#fd, rest);
     } catch {
@@ -150,6 +144,70 @@ class FdSink implements LogSink {
  */
 function endStuck(code: number): void {
   process.execve?.(process.execPath, [process.execPath, '-e', `process.exit(${code})`], {});
+}
+
+// A few lines at a time: a text that waits longer would be copied by the collections of the young generation.
+const ENCODED_CHARS = 8 * 1024;
+
+/** Lines that wait to be written, encoded into one of two pages while the other is written: a buffer for each write would cost more. */
+export class LinePages {
+  /** The encoded lines; `#lines` come behind them. */
+  #page: Buffer | undefined;
+  #pageBytes = 0;
+  #lines: string[] = [];
+  #linesChars = 0;
+  #isFull = false;
+  /** What was taken last. */
+  #taken: Buffer | undefined;
+  /** How much waits. */
+  chars = 0;
+
+  add(line: string): void {
+    this.#lines.push(line);
+    this.#linesChars += line.length;
+    this.chars += line.length;
+    if (this.#linesChars >= ENCODED_CHARS && !this.#isFull) this.#encode();
+  }
+
+  /** Removes the first of what waits. The bytes are valid until the next call. */
+  take(): Buffer | undefined {
+    if (this.chars === 0) return undefined;
+    if (!this.#isFull) this.#encode();
+    this.#isFull = false;
+    const page = this.#page;
+    if (!page || this.#pageBytes === 0) return this.takeAll();
+    const taken = page.subarray(0, this.#pageBytes);
+    this.chars = this.#linesChars;
+    this.#page = this.#taken;
+    this.#taken = page;
+    this.#pageBytes = 0;
+    return taken;
+  }
+
+  /** Also more than a page can hold. */
+  takeAll(): Buffer {
+    const encoded = this.#page?.subarray(0, this.#pageBytes) ?? Buffer.alloc(0);
+    const taken = Buffer.concat([encoded, Buffer.from(this.#lines.join(''), 'utf8')]);
+    this.#pageBytes = 0;
+    this.chars = 0;
+    this.#clearLines();
+    return taken;
+  }
+
+  #encode(): void {
+    this.#lines = [this.#lines.join('')];
+    const [text = ''] = this.#lines;
+    this.#isFull = this.#pageBytes + Buffer.byteLength(text) > PAGE_BYTES;
+    if (this.#isFull) return;
+    this.#page ??= Buffer.allocUnsafeSlow(PAGE_BYTES);
+    this.#pageBytes += this.#page.write(text, this.#pageBytes, 'utf8');
+    this.#clearLines();
+  }
+
+  #clearLines(): void {
+    this.#lines = [];
+    this.#linesChars = 0;
+  }
 }
 
 /** A logger that writes JSON lines (`time` ISO 8601, `level` by name) into the sink. */
@@ -180,7 +238,7 @@ export type MembersOf<Fields extends object> = (fields: Fields) => string;
  */
 export function createLineWriter<Fields extends object>(
   sink: Pick<LogSink, 'write'>,
-  membersOf: MembersOf<Fields> = allMembers,
+  membersOf: MembersOf<Fields> = (fields) => JSON.stringify(fields).slice(1, -1),
   isWarning: (fields: Fields) => boolean = () => false,
 ): LineWriter<Fields> {
   const stamp = createStamp(membersOf, INFO);
@@ -188,10 +246,6 @@ export function createLineWriter<Fields extends object>(
     const line = stamp(fields);
     sink.write(`${isWarning(fields) ? WARN + line.slice(INFO.length) : line},"msg":"${msg}"}\n`);
   };
-}
-
-function allMembers(fields: object): string {
-  return JSON.stringify(fields).slice(1, -1);
 }
 
 /** The time and the fields, as members of a JSON object without its braces, behind `opening`. */

@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { OpenConnection } from './context.ts';
+import { countForwarded } from './forwarded-pieces.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { pauseClient } from './paused-client.ts';
 
@@ -70,6 +71,7 @@ class Splice {
   }
 
   #onData(from: Socket, to: Socket, chunk: Buffer): void {
+    countForwarded(chunk.length);
     const isUp = from === this.#options.client;
     if (isUp) this.#bytesUp += chunk.length;
     else this.#bytesDown += chunk.length;

@@ -18,7 +18,7 @@ function finish(at: number): void {
 }
 
 const FLUSH_DELAY_MS = 20;
-const FLUSH_CHARS = 32 * 1024;
+const FLUSH_CHARS = 128 * 1024;
 const texts = (): string[] => writes.map(({ text }) => text);
 
 describe('the sink of log lines', () => {
@@ -51,6 +51,22 @@ describe('the sink of log lines', () => {
     const line = 'x'.repeat(FLUSH_CHARS);
     sink.write(line);
     expect(texts()).toEqual([line]);
+  });
+
+  it('writes many lines after 60 ms', () => {
+    const line = 'x'.repeat(FLUSH_CHARS / 8);
+    sink.write(line);
+    vi.advanceTimersByTime(3 * FLUSH_DELAY_MS - 1);
+    sink.write(line);
+    expect(texts()).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(texts()).toEqual([line + line]);
+    // The next ones wait as long.
+    sink.write('a\n');
+    vi.advanceTimersByTime(FLUSH_DELAY_MS);
+    finish(0);
+    vi.advanceTimersByTime(FLUSH_DELAY_MS);
+    expect(texts()).toEqual([line + line, 'a\n']);
   });
 
   it('lets lines that came during a write wait for more of them', () => {

@@ -2,6 +2,7 @@
 // back-pressure to the client.
 import type { Socket } from 'node:net';
 import type { HeadError } from '../../http1/head-error.ts';
+import { countForwarded } from '../forwarded-pieces.ts';
 import { pauseClient } from '../paused-client.ts';
 import { RequestBody } from '../../http1/request-body.ts';
 import type { RequestPlan } from '../gate/request-plan.ts';
@@ -41,6 +42,7 @@ export class RequestOut {
   /** Takes the part of `chunk` that belongs to the body and returns its length. */
   push(chunk: Buffer): number {
     if (!this.#body) return 0;
+    countForwarded(chunk.length);
     // A body of many small pieces must not cost a TLS record and a system call for each.
     const upstream = this.#upstream;
     upstream?.cork();

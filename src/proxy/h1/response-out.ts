@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionFields } from '../../http1/connection-fields.ts';
 import type { Framing } from '../../http1/framing.ts';
 import type { ResponseHead } from '../../http1/head-parser.ts';
-import { joinPieces } from '../joined-pieces.ts';
+import { countForwarded, joinPieces } from '../forwarded-pieces.ts';
 import type { ResponseEnding } from '../gate/response-check.ts';
 import { type Mask, maskResponseHead } from '../mask/mask.ts';
 import { isUnchanged, outgoingResponseHead } from './outgoing-head.ts';
@@ -55,6 +55,7 @@ export class ResponseOut {
   }
 
   addBody(piece: Buffer): void {
+    countForwarded(piece.length);
     if (this.#scrubbed) this.#scrubbed.push(piece);
     else this.add(piece);
   }

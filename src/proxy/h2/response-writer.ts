@@ -2,7 +2,7 @@
 // loop leaves in one write. The last of the announced bytes wait for the end of the response: many clients reset a stream
 // that has all bytes and no end, and node:http2 counts a reset stream as open until the end of the turn.
 import type { ServerHttp2Stream } from 'node:http2';
-import { joinPieces } from '../joined-pieces.ts';
+import { joinPieces } from '../forwarded-pieces.ts';
 import type { HeaderList } from '../upstream/h2-session.ts';
 import { byName } from './header-block.ts';
 import { IdleLimit } from './idle-limit.ts';

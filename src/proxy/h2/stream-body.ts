@@ -1,6 +1,7 @@
 // Relays a request body from the client's HTTP/2 stream to the upstream's, with back-pressure. The start of the body is
 // buffered until the upstream responds, so that a request that the upstream declared unprocessed can be retried.
 import type { ClientHttp2Stream, ServerHttp2Stream } from 'node:http2';
+import { countForwarded } from '../forwarded-pieces.ts';
 import { TurnWriter, writeAll } from './turn-writer.ts';
 
 /** Requests with a longer body are not retried. Most requests to model APIs fit. */
@@ -85,6 +86,7 @@ export class StreamBody {
 
   #onData(piece: Buffer): void {
     this.bytes += piece.length;
+    countForwarded(piece.length);
     this.#writer.add(piece);
   }
 

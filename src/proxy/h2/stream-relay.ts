@@ -6,6 +6,7 @@ import { expectsContinue } from '../../http1/expect.ts';
 import { isHeadError } from '../../http1/head-error.ts';
 import { Field } from '../../http1/field-name.ts';
 import { type HeadLimits, type ResponseHead, fieldValue, findField } from '../../http1/head-parser.ts';
+import { countForwarded } from '../forwarded-pieces.ts';
 import { rejectResponse } from '../gate/response-check.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import {
@@ -224,6 +225,7 @@ export class StreamRelay implements WriterOwner {
     const add = (piece: Buffer): void => writer.add(piece, this.hasAllBytes);
     const onData = (chunk: Buffer): void => {
       this.bytes += chunk.length;
+      countForwarded(chunk.length);
       this.#owner.onPiece(chunk.length);
       if (body) body.push(chunk, add);
       else writer.add(chunk, this.hasAllBytes);

@@ -1,7 +1,7 @@
 // Collects what one turn of the event loop brings for an HTTP/2 stream and writes it in few pieces. A peer may cut a body
 // into frames of one byte: each would cost a hundred times its size in memory, and a frame of its own.
 import type { Writable } from 'node:stream';
-import { joinPieces } from '../joined-pieces.ts';
+import { joinPieces } from '../forwarded-pieces.ts';
 
 export class TurnWriter {
   readonly #write: (pieces: readonly Buffer[]) => void;
