@@ -29,7 +29,7 @@ export type Job<S extends z.ZodObject = z.ZodObject> = {
   readonly name: string;
   /**
    * Checked when a job is sent and again when it runs: the version that sent it may be another one. A new field needs a
-   * default, so that stored jobs still fit.
+   * default, so that stored jobs still fit. Stored as it is: never a secret, only where to find one.
    */
   readonly data: S;
   /** Attempts after the first one. The death of a process ends an attempt as an error does. */

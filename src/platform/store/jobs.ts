@@ -179,8 +179,10 @@ async function giveUp(
   { store, log }: Surroundings,
 ): Promise<JobResult['status']> {
   const id = sourceId ?? ownId;
-  // Of a newer version, whose processes take it with a later attempt.
-  if (job === undefined) throw new Error(`This version has no job ${String(sourceName)}`);
+  if (job === undefined) {
+    log.warn({ queue: sourceName, job: id }, 'a job of another version is left to a process of that version');
+    throw new Error('this version has no such job');
+  }
   const parsed = job.data.safeParse(data ?? {});
   const exhausted = parsed.success
     ? ({ reason: 'retries', data: parsed.data } as const)

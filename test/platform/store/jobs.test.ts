@@ -261,6 +261,25 @@ describe('a job that cannot be done', () => {
     expect(JSON.stringify(logged)).not.toContain('hush');
   });
 
+  it('and belongs to another version is left to that version', async () => {
+    const database = await openDatabase();
+    const { logged } = await startJobs(database, []);
+    const id = '11111111-1111-4111-8111-111111111111';
+    await connectOnce(database.ownerConnection, (client) =>
+      client.query(`insert into pgboss.job (name, data, source_name, source_id, retry_limit)
+        values ('exhausted-jobs', '{}', 'newer', '${id}', 5)`),
+    );
+    await expect
+      .poll(() => logged, { timeout: 20_000 })
+      .toContainEqual(expect.objectContaining({ level: 'warn', queue: 'newer', job: id }));
+    const state = (): Promise<unknown> =>
+      connectOnce(database.ownerConnection, async (client) => {
+        const { rows } = await client.query(`select state from pgboss.job where name = 'exhausted-jobs'`);
+        return rows;
+      });
+    await expect.poll(state, { timeout: 20_000 }).toEqual([{ state: 'retry' }]);
+  });
+
   it('hears of its timeout by the signal', async () => {
     const database = await openDatabase();
     const { promise, resolve } = Promise.withResolvers<string>();
