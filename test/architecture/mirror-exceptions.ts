@@ -63,7 +63,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/management/workspaces.ts': 'test/platform/management/workspace-routes.test.ts',
   'src/platform/operator-database.ts': 'test/cli/audit.test.ts',
   'src/platform/organization-administration.ts': 'test/cli/platform-organization.test.ts',
-  'src/platform/platform.ts': 'test/cli/platform.test.ts',
   'src/platform/recovery.ts': 'test/cli/platform.test.ts',
   'src/platform/module.ts': 'test/platform/every-route/new-module.test.ts',
   'src/platform/modules.ts': 'test/platform/api/openapi.test.ts',
