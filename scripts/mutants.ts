@@ -1,11 +1,11 @@
-// `npm run mutants [-- I2 h2 …]`: applies every listed mutation, one at a time and in private copies of the tree, and expects
-// the tests of its invariant to fail, for each version of HTTP that the mutation names. Exits with 1 if a mutation survives,
+// `npm run mutants [-- I2 h2 gateway …]`: applies every listed mutation, one at a time and in private copies of the tree, and
+// expects the tests of its invariant to fail, for each version of HTTP that the mutation names, or those of the gateway. Exits with 1 if a mutation survives,
 // does not run, or no longer matches its file.
 import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Invariant, type Mutation, type Version, bothVersions } from './mutations/mutation.ts';
+import { type Invariant, type Mutation, type Version, allVersions } from './mutations/mutation.ts';
 import { invariantTests, mutations } from './mutations.ts';
 
 const AT_ONCE = 2;
@@ -47,7 +47,9 @@ async function main(wanted: readonly string[]): Promise<number> {
   );
   const copies = await Promise.all(Array.from({ length: AT_ONCE }, () => createCopy()));
   try {
-    const used = suites.filter((suite) => chosen.some((trial) => trial.suite === suite));
+    const needed = suites.filter((suite) => chosen.some((trial) => trial.suite === suite));
+    // The invariants of the gateway have the same tests.
+    const used = [...new Map(needed.map((suite) => [testsOf(suite).join(), suite])).values()];
     const unmutated = await inTurns(copies, used, (copy, suite) => runTests(copy, suite));
     const red = used.filter((_, i) => !isGreen(unmutated[i])).map(nameOf);
     if (red.length > 0) {
@@ -64,7 +66,7 @@ async function main(wanted: readonly string[]): Promise<number> {
   }
 }
 
-/** The mutations of the requested invariants and versions of HTTP; without a request, all. */
+/** The requested invariants and versions; without a request, all. */
 function suitesOf(wanted: readonly string[]): readonly Suite[] {
   const invariants = Object.keys(invariantTests) as Invariant[];
   const among = <T extends string>(all: readonly T[]): readonly T[] => {
@@ -72,12 +74,16 @@ function suitesOf(wanted: readonly string[]): readonly Suite[] {
     return named.length === 0 ? all : named;
   };
   return among(invariants).flatMap((invariant) =>
-    among(bothVersions).map((version): Suite => ({ invariant, version })),
+    among(allVersions).map((version): Suite => ({ invariant, version })),
   );
 }
 
 function isSeenBy({ invariant, versions = ['h1'] }: Mutation, suite: Suite): boolean {
   return invariant === suite.invariant && versions.includes(suite.version);
+}
+
+function testsOf({ invariant, version }: Suite): readonly string[] {
+  return invariantTests[invariant][version];
 }
 
 function nameOf({ invariant, version }: Suite): string {
@@ -122,9 +128,10 @@ async function tryMutation(copy: string, { mutation, suite }: Trial): Promise<Ve
 }
 
 // A mutation that does not parse, or a run that crashes, fails too, but shows nothing: only a failed test counts.
-function verdictOn(run: TestRun | undefined, { invariant }: Suite): Verdict {
+function verdictOn(run: TestRun | undefined, { invariant, version }: Suite): Verdict {
   if (run === undefined) return { outcome: 'DID NOT RUN', by: 'the tests did not finish' };
-  const killer = run.failed.find(({ title }) => title.startsWith(`${invariant} `));
+  const isOfSuite = (title: string): boolean => version === 'gateway' || title.startsWith(`${invariant} `);
+  const killer = run.failed.find(({ title }) => isOfSuite(title));
   if (killer !== undefined)
     return { outcome: 'killed', by: killer.isTimeout ? `its time limit: ${killer.title}` : killer.title };
   return run.passed > 0
@@ -137,12 +144,12 @@ function isGreen(run: TestRun | undefined): boolean {
 }
 
 /** Undefined if there is no report: the run ended before the tests did. */
-async function runTests(copy: string, { invariant, version }: Suite): Promise<TestRun | undefined> {
+async function runTests(copy: string, suite: Suite): Promise<TestRun | undefined> {
   const report = join(copy, 'report.json');
   await rm(report, { force: true });
   await runVitest(copy, [
     'run',
-    ...invariantTests[invariant][version],
+    ...testsOf(suite),
     '--bail=1',
     '--reporter=json',
     `--outputFile=${report}`,

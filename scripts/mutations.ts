@@ -1,5 +1,6 @@
 // Every mutation, and where the tests of each invariant are. scripts/mutants.ts runs them; a test
 // checks that each text still occurs in its file.
+import { gateway } from './mutations/gateway.ts';
 import { h2Responses } from './mutations/h2-responses.ts';
 import { h2Requests } from './mutations/h2-requests.ts';
 import { destination } from './mutations/i1-destination.ts';
@@ -15,6 +16,15 @@ import { alive } from './mutations/i7-alive.ts';
 import { reach } from './mutations/i8-reach.ts';
 import { bounded } from './mutations/i9-bounded.ts';
 import type { Invariant, Mutation, Version } from './mutations/mutation.ts';
+
+/** The tests of the gateway are not sorted by invariants. */
+const GATEWAY_TESTS: readonly string[] = [
+  'test/gateway/client-connection.test.ts',
+  'test/gateway/gateway.test.ts',
+  'test/gateway/request-plan.test.ts',
+  'test/gateway/upgraded-relay.test.ts',
+  'test/attacks/gateway/gateway.test.ts',
+];
 
 /** Where the tests of each invariant are, those of each version of HTTP. */
 export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version, readonly string[]>>>> = {
@@ -35,11 +45,11 @@ export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version,
 /** The file of the invariant for each version, and `more` files for one version. */
 function testsOf(
   name: string,
-  more: Partial<Record<Version, readonly string[]>> = {},
+  more: Partial<Record<'h1' | 'h2', readonly string[]>> = {},
 ): Readonly<Record<Version, readonly string[]>> {
   const { h1 = [], h2 = [] } = more;
   const file = (stem: string): string => `test/invariants/${stem}.test.ts`;
-  return { h1: [name, ...h1].map(file), h2: [`${name}-h2`, ...h2].map(file) };
+  return { h1: [name, ...h1].map(file), h2: [`${name}-h2`, ...h2].map(file), gateway: GATEWAY_TESTS };
 }
 
 export const mutations: readonly Mutation[] = [
@@ -57,4 +67,5 @@ export const mutations: readonly Mutation[] = [
   ...rightResponse,
   ...h2Requests,
   ...h2Responses,
+  ...gateway,
 ];
