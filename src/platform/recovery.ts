@@ -19,6 +19,7 @@ export async function recoverKey(
     const found = await findOrganization(trx, organizationId);
     const scope = { organizationId: found, kind: 'service', workspaceId: null } as const;
     const { id, text } = await createKey(trx, scope, {
+      home_workspace_id: await findOldestWorkspace(trx, found),
       user_id: null,
       role: 'ORGANIZATION_ADMIN',
       description: 'Recovered by the operator',
@@ -32,6 +33,20 @@ export async function recoverKey(
     });
     return { organizationId: found, text };
   });
+}
+
+/** The one that `init` created, unless it was deleted. */
+async function findOldestWorkspace(db: Database, organizationId: string): Promise<string | null> {
+  const oldest = await db
+    .selectFrom('workspaces')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(1)
+    .forKeyShare()
+    .executeTakeFirst();
+  return oldest?.id ?? null;
 }
 
 async function findOrganization(db: Database, id: string | undefined): Promise<string> {

@@ -86,6 +86,22 @@ describe('a platform with an embedded server', SLOW, () => {
     const { items } = (await log.json()) as { readonly items: readonly { readonly actor: unknown }[] };
     expect([log.status, items.length]).toEqual([200, 2]);
 
+    // Both keys work without X-Tenant-Id, also with two workspaces: the first one is their home.
+    const keys = [init.stdout.trim(), recovered.stdout.trim()];
+    const [first = '', other = ''] = keys;
+    const headers = { 'x-api-key': other, 'content-type': 'application/json' };
+    const body = JSON.stringify({ display_name: 'Second' });
+    expect((await fetch(`${url}/api/v1/workspaces`, { method: 'POST', headers, body })).ok).toBe(true);
+    const listener = JSON.stringify({ compute_type: 'k8s', compute_id: 'prod', compute_config: {} });
+    const made = await fetch(`${url}/v2/listeners`, {
+      method: 'POST',
+      headers: { ...headers, 'x-api-key': first },
+      body: listener,
+    });
+    const { id } = (await made.json()) as { readonly id: string };
+    const read = await fetch(`${url}/v2/listeners/${id}`, { headers: { 'x-api-key': other } });
+    expect([made.status, read.status]).toEqual([201, 200]);
+
     // The master key of the vault can be replaced while the platform runs.
     const masterKeys = join(dataDirectory, 'vault-master.key');
     expect((await stat(masterKeys)).mode & 0o777).toBe(0o600);

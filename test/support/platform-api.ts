@@ -66,8 +66,9 @@ export type PlatformApi = AsyncDisposable & {
     organizationId: string,
     role: OrganizationRole | WorkspaceRole,
     workspaceId?: string,
+    home?: string,
   ): Promise<string>;
-  /** A personal token of a new member. */
+  /** A personal token of a new member; the workspace is its home. */
   addMemberKey(
     organizationId: string,
     role: OrganizationRole,
@@ -142,6 +143,7 @@ function createTenants({
     of: {
       readonly organization_id: string;
       readonly workspace_id?: string | null;
+      readonly home_workspace_id?: string | null;
       readonly user_id?: string;
       readonly role?: string;
     },
@@ -185,8 +187,14 @@ function createTenants({
       const row = { organization_id: organizationId, display_name: randomUUID(), tenant_handle: null };
       return idOf(await db.insertInto('workspaces').values(row).returning('id').execute());
     },
-    addServiceKey: (organization_id, role, workspaceId) =>
-      insertKey({ organization_id, role, workspace_id: workspaceId ?? null }, 'service'),
+    addServiceKey: (organization_id, role, workspaceId, home) =>
+      insertKey(
+        {
+          ...{ organization_id, role, workspace_id: workspaceId ?? null },
+          home_workspace_id: home ?? null,
+        },
+        'service',
+      ),
     async addMemberKey(organization_id, role, workspace) {
       const user_id = await addUser();
       await db.insertInto('organization_members').values({ organization_id, user_id, role }).execute();
@@ -195,7 +203,7 @@ function createTenants({
           .insertInto('workspace_members')
           .values({ organization_id, workspace_id: workspace.id, user_id, role: workspace.role })
           .execute();
-      return insertKey({ organization_id, user_id }, 'personal');
+      return insertKey({ organization_id, user_id, home_workspace_id: workspace?.id ?? null }, 'personal');
     },
   };
 }

@@ -107,7 +107,7 @@ export function inOrganization(permission: Permission): Access<OrganizationGrant
   };
 }
 
-/** In the workspace that `X-Tenant-Id` names, or in the only one of the key. */
+/** In the workspace that `X-Tenant-Id` names; without it, in that of the key or in its home workspace. */
 export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
   return {
     to: 'workspace',

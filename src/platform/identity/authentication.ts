@@ -29,8 +29,10 @@ export type Caller = {
   readonly permissions: ReadonlySet<Permission>;
   /** The one workspace of a service key that is bound to a workspace. */
   readonly boundTo: string | undefined;
+  /** Its home workspace: that of requests that name none. */
+  readonly home: string | undefined;
   /**
-   * The workspace that the request names, or else that of the key, if the organization has it; with the role that the caller
+   * The workspace that the request names, or else that of the key or its home, if the organization has it; with the role that the caller
    * has in it. Read with the key.
    */
   readonly named: { readonly workspaceId: string; readonly role: string | null } | undefined;
@@ -144,7 +146,7 @@ const findAndLock = defineStatement(
 );
 
 function selectKey(db: Database, workspaceId: string | null) {
-  const named = sql<string>`coalesce(${workspaceId}::uuid, k.workspace_id)`;
+  const named = sql<string>`coalesce(${workspaceId}::uuid, k.workspace_id, k.home_workspace_id)`;
   return db
     .selectFrom('api_keys as k')
     .innerJoin('organizations as o', 'o.id', 'k.organization_id')
@@ -159,6 +161,7 @@ function selectKey(db: Database, workspaceId: string | null) {
     )
     .select(['k.id as key_id', 'k.kind', 'k.user_id', 'k.workspace_id', 'k.role as key_role'])
     .select(['k.expires_at', 'k.last_used_at', 'k.created_by_key_id', 'k.created_by_user_id'])
+    .select('k.home_workspace_id')
     .select(['o.id as organization_id', 'o.is_personal', 'o.plan', 'o.config', 'm.role as member_role'])
     .select(['w.id as named_id', 'wm.role as named_role']);
 }
@@ -183,6 +186,7 @@ function toCaller(row: KeyRow): Caller {
     },
     permissions: permissionsOf('organization', role),
     boundTo: row.workspace_id ?? undefined,
+    home: row.home_workspace_id ?? undefined,
     named: row.named_id === null ? undefined : { workspaceId: row.named_id, role: row.named_role ?? ownRole },
     expiresAt: row.expires_at ?? undefined,
     issuedBy: isOwn ? undefined : (row.created_by_key_id ?? undefined),

@@ -26,8 +26,8 @@ export function authorizeInOrganization(caller: Caller, header: string | undefin
 }
 
 /**
- * The workspace is the one that `header` names; without it, that of the key or the only one that the caller sees. Without a
- * `permission`, only the access to it is checked.
+ * The workspace is the one that `header` names; without it, that of the key, or its home. It is never a guess: who creates a
+ * second workspace must not change what the requests of others do. Without a `permission`, only the access to it is checked.
  */
 export async function authorizeInWorkspace(
   db: Database,
@@ -35,17 +35,16 @@ export async function authorizeInWorkspace(
   header: string | undefined,
   permission?: Permission,
 ): Promise<WorkspaceGrant> {
-  const { boundTo, userId, permissions } = caller;
-  const named = header ?? boundTo;
-  // In a transaction the workspace is known. Who sees all workspaces needs no membership of one.
-  const isLocked = userId !== undefined && named !== undefined && !permissions.has('workspaces:read');
+  const { boundTo, home, userId, permissions } = caller;
+  const named = header ?? boundTo ?? home;
+  if (named === undefined) throw new DomainError('forbidden', UNSPECIFIED);
+  // Who sees all workspaces needs no membership of one.
+  const isLocked = userId !== undefined && !permissions.has('workspaces:read');
   if (isLocked) await lockMembership(db, 'workspace_members', named, userId);
   // What was read with the key was read before the lock.
-  const isKnown =
-    named !== undefined && caller.named?.workspaceId === named && !(isLocked && db.isTransaction);
-  const [grant, another] = isKnown ? knownGrants(caller) : await findGrants(db, caller, named);
+  const isKnown = caller.named?.workspaceId === named && !(isLocked && db.isTransaction);
+  const grant = isKnown ? knownGrant(caller) : await findWorkspaceGrant(db, caller, named);
   if (grant === undefined) throw noWorkspace();
-  if (another !== undefined) throw new DomainError('unusable', UNSPECIFIED);
   if (permission !== undefined) requirePermission(grant.permissions, permission);
   return grant;
 }
@@ -56,18 +55,18 @@ export function noWorkspace(): DomainError {
 }
 
 const WRONG_ORGANIZATION = 'X-Organization-Id is not the organization of this API key: correct or remove it';
+// Deploy commands look for the first words, and ask for the id then.
 const UNSPECIFIED =
-  'This request requires workspace specification: send the id of a workspace as X-Tenant-Id';
+  'This request requires workspace specification: send the id of a workspace as X-Tenant-Id, or use a key with a home workspace';
 
 /** Undefined when the caller cannot see the workspace, or it belongs to another organization or does not exist. */
-export async function findWorkspaceGrant(db: Database, caller: Caller, workspaceId: string) {
-  return (await findGrants(db, caller, workspaceId))[0];
-}
-
-/** At most two: it only matters whether there is more than one. */
-async function findGrants(db: Database, caller: Caller, workspaceId: string | undefined) {
+export async function findWorkspaceGrant(
+  db: Database,
+  caller: Caller,
+  workspaceId: string,
+): Promise<WorkspaceGrant | undefined> {
   const seesAll = caller.permissions.has('workspaces:read');
-  const rows = await db
+  const row = await db
     .selectFrom('workspaces as w')
     .leftJoin('workspace_members as m', (join) =>
       join.onRef('m.workspace_id', '=', 'w.id').on('m.user_id', '=', caller.userId ?? null),
@@ -77,22 +76,19 @@ async function findGrants(db: Database, caller: Caller, workspaceId: string | un
     )
     .select(['w.id', 'm.role as member_role', 'k.role as key_role'])
     .where('w.organization_id', '=', caller.organization.id)
-    .$if(workspaceId !== undefined, (query) => query.where('w.id', '=', workspaceId!))
+    .where('w.id', '=', workspaceId)
     .$if(!seesAll, (query) =>
       query.where((eb) => eb.or([eb('m.role', 'is not', null), eb('k.role', 'is not', null)])),
     )
-    .limit(2)
-    .execute();
-  return rows.map(({ id, member_role, key_role }) =>
-    toGrant(caller, { workspaceId: id, role: member_role ?? key_role }),
-  );
+    .executeTakeFirst();
+  return row && toGrant(caller, { workspaceId: row.id, role: row.member_role ?? row.key_role });
 }
 
 /** The same without a statement, for the workspace that was read with the key. */
-function knownGrants(caller: Caller): readonly WorkspaceGrant[] {
+function knownGrant(caller: Caller): WorkspaceGrant | undefined {
   const { named, permissions } = caller;
   const isVisible = named !== undefined && (named.role !== null || permissions.has('workspaces:read'));
-  return isVisible ? [toGrant(caller, named)] : [];
+  return isVisible ? toGrant(caller, named) : undefined;
 }
 
 function toGrant(

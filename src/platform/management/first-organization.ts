@@ -55,7 +55,10 @@ export async function createOrganization(
     .executeTakeFirstOrThrow();
   const workspace = await createWorkspace(trx, organizationId, 'Default');
   const scope = { organizationId, kind: 'service', workspaceId: null } as const;
-  const wanted = { user_id: null, role: 'ORGANIZATION_ADMIN', description: 'First key', expires_at: null };
+  const wanted = {
+    ...{ user_id: null, role: 'ORGANIZATION_ADMIN', description: 'First key', expires_at: null },
+    home_workspace_id: workspace.id,
+  };
   const { id: keyId } = await insertKey(trx, scope, wanted, parsed);
   return { organizationId, workspaceId: workspace.id, keyId, createdKey: minted?.text };
 }

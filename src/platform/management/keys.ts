@@ -38,6 +38,7 @@ export type NewKey = {
   readonly role: string | null;
   readonly description: string;
   readonly expires_at: Date | null;
+  readonly home_workspace_id?: string | null;
   /** Both absent for a key that the operator creates. */
   readonly created_by_key_id?: string;
   readonly created_by_user_id?: string | null;

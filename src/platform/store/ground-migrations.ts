@@ -7,6 +7,7 @@ const names: readonly string[] = [
   '0006-key-makers',
   '0007-vault',
   '0008-audit-ids',
+  '0009-home-workspaces',
 ];
 
 // A file beside this one; the build copies the folder beside the bundle.

@@ -50,6 +50,8 @@ export interface Tables {
     /** The key and the user that created it; null for the operator, and for keys of earlier versions. */
     readonly created_by_key_id: Fixed<string | null>;
     readonly created_by_user_id: Fixed<string | null>;
+    /** The workspace of requests that name none. */
+    readonly home_workspace_id: Fixed<string | null>;
     last_used_at: Date | null;
   };
   /** One link of an organization's chain. Only `audit_append` adds rows; they are never changed. */

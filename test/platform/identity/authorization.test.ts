@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Authenticator,
   type Caller,
+  type Credentials,
   createAuthenticator,
 } from '../../../src/platform/identity/authentication.ts';
 import {
@@ -15,6 +16,7 @@ import { type WorkspaceRole, workspaceRoles } from '../../../src/platform/identi
 import type { Database } from '../../../src/platform/store/database.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import {
+  type InsertedKey,
   insertKey,
   insertMember,
   insertOrganization,
@@ -41,9 +43,14 @@ beforeEach(async () => {
 });
 
 async function callerOf(of: Parameters<typeof insertKey>[2]): Promise<Caller> {
-  const { text } = await insertKey(db, organizationId, of);
-  const credentials = { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
-  return authenticator.authenticate(database.store.db, credentials);
+  return authenticator.authenticate(
+    database.store.db,
+    credentialsOf(await insertKey(db, organizationId, of)),
+  );
+}
+
+function credentialsOf({ text }: InsertedKey): Credentials {
+  return { apiKey: text, bearer: undefined, peer: '192.0.2.1' };
 }
 
 function authorize(caller: Caller, header?: string): Promise<unknown> {
@@ -116,25 +123,50 @@ describe('access to a workspace', () => {
     expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
   });
 
-  it('without the header is given to the only visible workspace, and rejected when there are more', async () => {
+  it('without the header is given to the home workspace of a key, and to no other, however many there are', async () => {
     const first = await insertWorkspace(db, organizationId);
     const userId = await insertMember(db, organizationId, 'ORGANIZATION_USER');
-    const member = await callerOf({ userId });
-    const admin = await callerOf({ role: 'ORGANIZATION_OPERATOR' });
-    expect(await authorize(member)).toMatchObject({ kind: 'forbidden' });
-    expect(await authorize(admin)).toMatchObject({ workspaceId: first });
-
+    await insertWorkspaceMember(db, { organizationId, workspaceId: first, userId }, 'WORKSPACE_VIEWER');
+    const unspecified = {
+      kind: 'forbidden',
+      message: expect.stringContaining('requires workspace specification'),
+    };
+    for (const homeless of [{ userId }, { role: 'ORGANIZATION_OPERATOR' }])
+      expect(await authorize(await callerOf(homeless))).toEqual(unspecified);
+    const member = await callerOf({ userId, home: first });
+    const admin = await callerOf({ role: 'ORGANIZATION_ADMIN', home: first });
     const second = await insertWorkspace(db, organizationId);
-    await insertWorkspaceMember(db, { organizationId, workspaceId: second, userId }, 'WORKSPACE_VIEWER');
     expect(await authorize(member)).toEqual({
-      workspaceId: second,
+      workspaceId: first,
       permissions: new Set(workspaceRoles.WORKSPACE_VIEWER),
     });
-    expect(await authorize(admin)).toMatchObject({
-      kind: 'unusable',
-      message: /requires workspace specification/,
-    });
+    expect(await authorize(admin)).toMatchObject({ workspaceId: first });
     expect(await authorize(admin, second)).toMatchObject({ workspaceId: second });
+    expect(await authorize(member, second)).toMatchObject({ kind: 'forbidden' });
+  });
+
+  it('is denied without the header once the home workspace is deleted, or the user is no member of it any more', async () => {
+    const home = await insertWorkspace(db, organizationId);
+    await insertWorkspace(db, organizationId);
+    const userId = await insertMember(db, organizationId, 'ORGANIZATION_USER');
+    await insertWorkspaceMember(db, { organizationId, workspaceId: home, userId }, 'WORKSPACE_ADMIN');
+    const admin = await insertKey(db, organizationId, { role: 'ORGANIZATION_ADMIN', home });
+    const member = await callerOf({ userId, home });
+    await db.deleteFrom('workspace_members').where('user_id', '=', userId).execute();
+    expect(await authorize(member)).toMatchObject({ kind: 'forbidden', message: /^Workspace not found/ });
+    const before = await authenticator.authenticate(database.store.db, credentialsOf(admin));
+    await db.deleteFrom('workspaces').where('id', '=', home).execute();
+    expect(await authorize(before)).toMatchObject({ kind: 'forbidden', message: /^Workspace not found/ });
+    const after = await authenticator.authenticate(database.store.db, credentialsOf(admin));
+    expect(await authorize(after)).toMatchObject({
+      kind: 'forbidden',
+      message: expect.stringContaining('requires workspace specification'),
+    });
+  });
+
+  it('has no home in another organization', async () => {
+    const foreign = await insertWorkspace(db, await insertOrganization(db));
+    await expect(callerOf({ role: 'ORGANIZATION_ADMIN', home: foreign })).rejects.toThrow('foreign key');
   });
 
   it('is denied to a viewer for a permission that the role lacks', async () => {

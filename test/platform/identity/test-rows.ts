@@ -50,6 +50,7 @@ export async function insertKey(
     readonly userId?: string;
     readonly role?: string;
     readonly expiresAt?: Date;
+    readonly home?: string;
   },
 ): Promise<InsertedKey> {
   const kind: KeyKind = of.userId === undefined ? 'service' : 'personal';
@@ -66,6 +67,7 @@ export async function insertKey(
       hash,
       description: 'a test',
       expires_at: of.expiresAt ?? null,
+      home_workspace_id: of.home ?? null,
       last_used_at: null,
     })
     .returning('id')

@@ -38,6 +38,10 @@ describe('the first organization', () => {
     expect(caller.permissions.has('organization:manage')).toBe(true);
     const grant = await authorizeInWorkspace(db, caller, undefined, 'WORKSPACES_MANAGE');
     expect(grant.workspaceId).toBe(made.workspaceId);
+    // Also when there are two workspaces: the first one is the home of the key.
+    const row = { organization_id: made.organizationId, display_name: 'Second', tenant_handle: null };
+    await database.owner.db.insertInto('workspaces').values(row).execute();
+    expect(await authorizeInWorkspace(db, caller, undefined, 'WORKSPACES_MANAGE')).toEqual(grant);
     await authenticator.settle();
   });
 

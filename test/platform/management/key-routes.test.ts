@@ -19,7 +19,7 @@ beforeEach(async () => {
   clock.offsetMs = 0;
   organization = await api.addOrganization();
   tenant = await api.addWorkspace(organization);
-  admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+  admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN', undefined, tenant);
 });
 
 const ofWorkspace = '/api/v1/api-key';
@@ -99,8 +99,8 @@ describe.each([
   it('of another collection is not found', async () => {
     const { id } = (await api.ask('POST', path, { key: admin, body: given })).body;
     const elsewhere = await api.addOrganization();
-    await api.addWorkspace(elsewhere);
-    const foreign = await api.addServiceKey(elsewhere, 'ORGANIZATION_ADMIN');
+    const home = await api.addWorkspace(elsewhere);
+    const foreign = await api.addServiceKey(elsewhere, 'ORGANIZATION_ADMIN', undefined, home);
     const other = path === ofWorkspace ? ofOrganization : ofWorkspace;
     for (const [place, key] of [
       [path, foreign],

@@ -114,11 +114,12 @@ describe('a member of the organization', () => {
     const { id, userId, key } = await addWithToken('ORGANIZATION_USER');
     const body = { user_id: userId, role: 'WORKSPACE_USER' };
     const places = '/api/v1/workspaces/current/members';
-    expect((await api.ask('POST', places, { key: admin, body })).status).toBe(201);
+    const tenant = workspace;
+    expect((await api.ask('POST', places, { key: admin, tenant, body })).status).toBe(201);
     expect((await api.ask('GET', places, { key, tenant: workspace })).status).toBe(200);
     expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
     expect((await api.ask('GET', places, { key, tenant: workspace })).status).toBe(401);
-    expect((await api.ask('GET', places, { key: admin })).body).toEqual([]);
+    expect((await api.ask('GET', places, { key: admin, tenant })).body).toEqual([]);
     expect((await api.ask('GET', tokens, { key: admin })).body).toEqual([]);
   });
 });

@@ -100,7 +100,7 @@ export const sharedParameters: Readonly<Record<string, Parameter>> = {
     name: 'X-Tenant-Id',
     in: 'header',
     required: false,
-    description: 'The workspace. Required for a key that gives access to more than one',
+    description: 'The workspace. Required for a key that has no workspace and no home workspace',
     schema: { type: 'string', format: 'uuid' },
   },
   OrganizationId: {

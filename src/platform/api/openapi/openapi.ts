@@ -123,11 +123,9 @@ function operationIdOf({ method, path }: Route): string {
 function responsesOf(route: Route): Readonly<Record<string, object>> {
   const { responses, failures = [], access, method } = route;
   const refused = access.schemes.length === 0 ? [422] : [401, 403, 422, 429];
-  // The key may give access to more than one workspace.
-  const unspecified = access.to === 'workspace' ? [400] : [];
   // A body is read, and rejected, also where the route takes none.
   const unreadable = method === 'GET' ? [] : [400, 413, 415];
-  const all = [...failures, ...refused, ...unspecified, ...unreadable];
+  const all = [...failures, ...refused, ...unreadable];
   const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
     ...Object.fromEntries(
