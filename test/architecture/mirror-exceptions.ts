@@ -41,6 +41,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/api/openapi/openapi-components.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/openapi.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/paging.ts': 'test/platform/api/openapi.test.ts',
+  'src/platform/management/member-shapes.ts': 'test/platform/management/member-routes.test.ts',
   'src/platform/api/pipeline.ts': 'test/platform/api/unavailable.test.ts',
   'src/platform/api/route.ts': 'test/platform/api/request-parts.test.ts',
   'src/platform/audit-verification.ts': 'test/cli/audit.test.ts',

@@ -24,7 +24,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const UNPRINTABLE = 'Input must have no control characters and no bidirectional marks';
 
-const computeConfig = z.strictObject({
+const computeConfig = z.object({
   k8s_namespaces: z
     .array(z.string().regex(LABEL, 'Input must be the name of a Kubernetes namespace'))
     .max(1000)
@@ -46,7 +46,8 @@ export const listener = z
   .meta({ id: 'Listener' });
 const COLUMNS = listener.keyof().options;
 
-export const newListener = z.strictObject({
+/** Fields that are not known here are ignored: clients may be newer. */
+export const newListener = z.object({
   compute_type: z.literal('k8s'),
   compute_id: z
     .string()
@@ -59,7 +60,7 @@ export const newListener = z.strictObject({
   version: version.optional(),
 });
 /** Fields that are left out are not changed. */
-export const listenerChange = z.strictObject({
+export const listenerChange = z.object({
   compute_config: computeConfig.optional(),
   version: version.optional(),
 });

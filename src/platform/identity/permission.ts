@@ -40,6 +40,18 @@ const NONE: ReadonlySet<Permission> = new Set();
 function toSets(roles: Roles<string>): ReadonlyMap<string, ReadonlySet<Permission>> {
   return new Map(Object.entries(roles).map(([role, permissions]) => [role, new Set(permissions)]));
 }
+/** The ids by which the public API names the roles; they are the same in every installation. */
+export const organizationRoleIds = {
+  ORGANIZATION_ADMIN: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0a01',
+  ORGANIZATION_OPERATOR: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0a02',
+  ORGANIZATION_USER: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0a03',
+  ORGANIZATION_VIEWER: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0a04',
+} as const satisfies Readonly<Record<OrganizationRole, string>>;
+export const workspaceRoleIds = {
+  WORKSPACE_ADMIN: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0b01',
+  WORKSPACE_USER: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0b02',
+  WORKSPACE_VIEWER: '7d3e2c10-5a61-4d0e-9f53-0b6a4e1c0b03',
+} as const satisfies Readonly<Record<WorkspaceRole, string>>;
 
 /** Empty for an unknown role and for null. */
 export function permissionsOf(

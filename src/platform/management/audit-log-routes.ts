@@ -33,8 +33,6 @@ export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Ro
       access: inOrganization('organization:manage'),
       tracking: { untracked: 'reading the audit log is not among the tracked operations' },
       query,
-      // A filter that is spelt wrongly would show more than was asked for.
-      unknownNames: 'refuse',
       responses: { 200: z.strictObject({ cursor: z.string().nullable(), items: z.array(ocsfEventSchema) }) },
       async prepare(call): Promise<EventWindow> {
         const reason = auditLogRefusal(call.caller.organization, defaults);

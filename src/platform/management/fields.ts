@@ -1,11 +1,13 @@
 // Field schemas that the documents of management share: names, roles, times, pages.
 import { NAME } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
-import { createPageQuery } from '../api/paging.ts';
+import type { Page } from '../api/paging.ts';
 import {
   type OrganizationRole,
   type WorkspaceRole,
+  organizationRoleIds,
   organizationRoles,
+  workspaceRoleIds,
   workspaceRoles,
 } from '../identity/permission.ts';
 
@@ -26,6 +28,20 @@ export const email = z
 export const organizationRole = z.enum(Object.keys(organizationRoles) as OrganizationRole[]);
 export const workspaceRole = z.enum(Object.keys(workspaceRoles) as WorkspaceRole[]);
 
+/** The same, as public clients name them. */
+export const organizationRoleId = z.enum(organizationRoleIds);
+export const workspaceRoleId = z.enum(workspaceRoleIds);
+
+export function organizationRoleOf(id: string): OrganizationRole | undefined {
+  return (Object.keys(organizationRoleIds) as OrganizationRole[]).find(
+    (role) => organizationRoleIds[role] === id,
+  );
+}
+
+export function workspaceRoleOf(id: string): WorkspaceRole | undefined {
+  return (Object.keys(workspaceRoleIds) as WorkspaceRole[]).find((role) => workspaceRoleIds[role] === id);
+}
+
 export const time = z.iso.datetime();
 
 const MAX_YEARS = 5;
@@ -39,4 +55,17 @@ export const expiry = z.iso
     `Input must be at most ${MAX_YEARS} years ahead`,
   );
 
-export const page = createPageQuery(100);
+/** The response of a deletion: clients of public paths parse every body as JSON. */
+export const nothing = z.strictObject({});
+
+/** Public lists have no pages: without a limit, a client must get everything. */
+const MOST = 10_000;
+
+export const page = z.object({
+  limit: z.int().min(1).max(100).optional(),
+  offset: z.int().min(0).max(MOST).default(0),
+});
+
+export function toPage({ limit = MOST, offset }: z.output<typeof page>): Page {
+  return { limit, offset };
+}

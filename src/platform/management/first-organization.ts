@@ -59,7 +59,7 @@ export async function createOrganization(
     ...{ user_id: null, role: 'ORGANIZATION_ADMIN', description: 'First key', expires_at: null },
     home_workspace_id: workspace.id,
   };
-  const { id: keyId } = await insertKey(trx, scope, wanted, parsed);
+  const keyId = await insertKey(trx, scope, wanted, parsed);
   return { organizationId, workspaceId: workspace.id, keyId, createdKey: minted?.text };
 }
 

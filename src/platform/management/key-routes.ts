@@ -6,26 +6,46 @@ import { type Access, inOrganization, inWorkspace, type OrganizationGrant } from
 import { type Handling, type Route, type Tracking, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Caller } from '../identity/authentication.ts';
-import { requireNoEscalation } from '../identity/authorization.ts';
-import { permissionsOf } from '../identity/permission.ts';
-import { displayName, expiry, organizationRole, page, workspaceRole } from './fields.ts';
+import { findWorkspaceGrant, requireNoEscalation } from '../identity/authorization.ts';
+import { permissionsOf, type WorkspaceRole } from '../identity/permission.ts';
+import type { Database } from '../store/database.ts';
+import {
+  displayName,
+  expiry,
+  organizationRole,
+  organizationRoleId,
+  organizationRoleOf,
+  page,
+  toPage,
+  workspaceRole,
+  workspaceRoleId,
+  workspaceRoleOf,
+} from './fields.ts';
 import { type KeyScope, type NewKey, createKey, deleteKey, key, listKeys } from './keys.ts';
 import { requireManagerKey } from './last-administrator.ts';
 import { lockMember, lockOrganization, lockWorkspace } from './row-locks.ts';
 
 const createdKey = key.extend({ key: z.string() }).meta({ id: 'CreatedApiKey' });
 
-const newToken = z.strictObject({
-  description: displayName.default('API key'),
-  expires_at: expiry.nullable().default(null),
+/** As public clients send it: what is not known here is ignored. */
+const newToken = z.object({
+  description: displayName.default('Default API key'),
+  expires_at: expiry.nullish(),
+  default_workspace_id: z.uuid().nullish().describe('Used by requests without X-Tenant-Id'),
 });
 type NewToken = z.output<typeof newToken>;
+
+const newKey = newToken.extend({
+  read_only: z.boolean().default(false).describe('The role is that of a viewer, whatever is asked for'),
+  workspaces: z.array(z.uuid()).max(1).nullish().describe('The one workspace of the key'),
+  role_id: workspaceRoleId.nullish(),
+});
 
 /** One of the four collections: `G` is what its access grants, `B` the body that creates a key in it. */
 type Collection<G extends OrganizationGrant, B extends NewToken> = {
   readonly path: string;
   readonly tag: string;
-  readonly idName: 'api_key_id' | 'token_id';
+  readonly idName: 'api_key_id' | 'pat_id';
   /** In summaries: one key of the collection, and all of them. */
   readonly nouns: readonly [one: string, all: string];
   readonly access: Access<G>;
@@ -33,12 +53,16 @@ type Collection<G extends OrganizationGrant, B extends NewToken> = {
   readonly creationAccess?: Access<G>;
   readonly listing: Tracking;
   readonly creation: Operation;
-  readonly creationFailures: NonNullable<Route['failures']>;
   readonly deletion: Operation;
   readonly body: z.ZodType<B>;
   scopeOf(granted: G): KeyScope;
   /** Whose the new key is and what it may do; throws DomainError when the caller must not create it. */
-  authorize(call: Creation<G, B>): Promise<Pick<NewKey, 'user_id' | 'role'>>;
+  authorize(call: Creation<G, B>): Promise<NewOwner>;
+};
+
+type NewOwner = Pick<NewKey, 'user_id' | 'role'> & {
+  /** Of a key that is created in one workspace through the collection of the organization. */
+  readonly workspaceId?: string | undefined;
 };
 
 type Creation<G, B> = G & Handling & { readonly body: B };
@@ -58,7 +82,7 @@ function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
       tracking: collection.listing,
       query: page,
       responses: { 200: z.array(key) },
-      handle: async (call) => ({ body: await listKeys(call.db, scopeOf(call), call.query) }),
+      handle: async (call) => ({ body: await listKeys(call.db, scopeOf(call), toPage(call.query)) }),
     }),
     defineRoute({
       method: 'POST',
@@ -68,8 +92,8 @@ function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
       access: collection.creationAccess ?? access,
       tracking: { operation: collection.creation },
       body,
-      responses: { 201: createdKey },
-      failures: collection.creationFailures,
+      responses: { 200: createdKey },
+      failures: [404],
       handle: (call) => createIn(collection, call),
     }),
     defineRoute({
@@ -80,15 +104,16 @@ function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
       access,
       tracking: { operation: collection.deletion },
       params: z.strictObject({ [idName]: z.uuid() }),
-      responses: { 204: null },
+      responses: { 200: key },
       failures: access.to === 'workspace' ? [404] : [404, 409],
       async handle(call) {
         const { db, organizationId, permissions, params } = call;
         // The last key that manages the organization can only be deleted by a caller who manages it.
         const isManager = access.to === 'organization' && permissions.has('organization:manage');
         if (isManager) await lockOrganization(db, organizationId);
-        await deleteKey(db, scopeOf(call), params[idName] ?? '');
+        const deleted = await deleteKey(db, scopeOf(call), params[idName] ?? '');
         if (isManager) await requireManagerKey(db, organizationId);
+        return { body: deleted };
       },
     }),
   ];
@@ -98,18 +123,35 @@ async function createIn<G extends OrganizationGrant, B extends NewToken>(
   { scopeOf, authorize }: Collection<G, B>,
   call: Creation<G, B>,
 ) {
-  const { description, expires_at } = call.body;
-  const owner = await authorize(call);
+  const { description, expires_at = null } = call.body;
+  const { workspaceId, ...owner } = await authorize(call);
+  const scope = { ...scopeOf(call), ...(workspaceId === undefined ? {} : { workspaceId }) };
   const expiresAt = expires_at === null ? null : new Date(expires_at);
   requireWithinLife(call.caller, expiresAt);
   const maker = { created_by_key_id: call.caller.keyId, created_by_user_id: call.caller.userId ?? null };
-  const wanted = { ...owner, ...maker, description, expires_at: expiresAt };
-  const { text, ...created } = await createKey(call.db, scopeOf(call), wanted);
+  const home = typeof scope.workspaceId === 'string' ? null : await findHome(call);
+  const wanted = { ...owner, ...maker, description, expires_at: expiresAt, home_workspace_id: home };
+  const { text, ...created } = await createKey(call.db, scope, wanted);
   return {
     body: { ...created, key: text },
     resources: owner.user_id === null ? [created.id] : [created.id, owner.user_id],
     fields: { 'Cache-Control': 'no-store' },
   };
+}
+
+/** The home workspace that is asked for. A workspace that the caller does not see is none. */
+async function findHome({ db, caller, organizationId, body }: Creation<OrganizationGrant, NewToken>) {
+  const id = body.default_workspace_id ?? null;
+  if (id !== null) await findVisible(db, caller, organizationId, id);
+  return id;
+}
+
+/** The permissions of the caller there. Locks the workspace; throws `not_found` for one that the caller does not see. */
+async function findVisible(db: Database, caller: Caller, organizationId: string, workspaceId: string) {
+  await lockWorkspace(db, organizationId, workspaceId);
+  const grant = await findWorkspaceGrant(db, caller, workspaceId);
+  if (grant === undefined) throw new DomainError('not_found', 'Workspace not found');
+  return grant.permissions;
 }
 
 /** A key that ends must be no way to one that does not, except for callers who could create any key. */
@@ -125,9 +167,8 @@ function requireWithinLife({ expiresAt, permissions }: Caller, wanted: Date | nu
 const serviceKeys = { tag: 'API keys', idName: 'api_key_id' } as const;
 const personalTokens = {
   tag: 'Personal access tokens',
-  idName: 'token_id',
+  idName: 'pat_id',
   creation: 'create_personal_access_token',
-  creationFailures: [404],
   deletion: 'delete_personal_access_token',
 } as const;
 
@@ -138,11 +179,13 @@ const ofWorkspace = createKeyRoutes({
   access: inWorkspace('WORKSPACES_MANAGE'),
   listing: UNTRACKED_READ,
   creation: 'create_api_key',
-  creationFailures: [404],
   deletion: 'delete_api_key',
-  body: newToken.extend({ role: workspaceRole.default('WORKSPACE_USER') }),
+  body: newKey.extend({ role: workspaceRole.default('WORKSPACE_USER').describe('Instead of role_id') }),
   scopeOf: ({ organizationId, workspaceId }) => ({ organizationId, kind: 'service', workspaceId }),
-  async authorize({ db, organizationId, workspaceId, permissions, body: { role } }) {
+  async authorize({ db, organizationId, workspaceId, permissions, body }) {
+    const other = body.workspaces?.find((id) => id.toLowerCase() !== workspaceId);
+    if (other !== undefined) throw new DomainError('unusable', OTHER_WORKSPACE);
+    const role = workspaceRoleIn(body);
     requireNoEscalation(permissions, permissionsOf('workspace', role));
     await lockWorkspace(db, organizationId, workspaceId);
     return { user_id: null, role };
@@ -156,15 +199,36 @@ const ofOrganization = createKeyRoutes({
   access: inOrganization('organization:manage'),
   listing: { operation: 'list_org_service_keys' },
   creation: 'create_service_key',
-  creationFailures: [],
   deletion: 'delete_service_key',
-  body: newToken.extend({ role: organizationRole }),
-  scopeOf: ({ organizationId }) => ({ organizationId, kind: 'service', workspaceId: null }),
-  async authorize({ permissions, body: { role } }) {
+  body: newKey.extend({
+    role: organizationRole.default('ORGANIZATION_USER').describe('Instead of org_role_id'),
+    org_role_id: organizationRoleId.nullish(),
+  }),
+  scopeOf: ({ organizationId }) => ({ organizationId, kind: 'service' }),
+  async authorize({ db, caller, organizationId, permissions, body }) {
+    const [workspaceId] = body.workspaces ?? [];
+    if (workspaceId !== undefined) {
+      const own = await findVisible(db, caller, organizationId, workspaceId);
+      const role = workspaceRoleIn({ ...body, role: 'WORKSPACE_USER' });
+      requireNoEscalation(own, permissionsOf('workspace', role));
+      return { user_id: null, role, workspaceId: workspaceId.toLowerCase() };
+    }
+    const named = organizationRoleOf(body.org_role_id ?? '') ?? body.role;
+    const role = body.read_only ? 'ORGANIZATION_VIEWER' : named;
     requireNoEscalation(permissions, permissionsOf('organization', role));
     return { user_id: null, role };
   },
 });
+
+const OTHER_WORKSPACE = 'A key of the workspace of the request has no other workspace: leave out workspaces';
+
+function workspaceRoleIn({
+  read_only,
+  role_id,
+  role,
+}: z.output<typeof newKey> & { readonly role: WorkspaceRole }): WorkspaceRole {
+  return read_only ? 'WORKSPACE_VIEWER' : (workspaceRoleOf(role_id ?? '') ?? role);
+}
 
 const ofCaller = createKeyRoutes({
   path: '/api/v1/api-key/current',
@@ -188,9 +252,11 @@ const ofMembers = createKeyRoutes({
   // A token of somebody else is a way to act for them.
   creationAccess: inOrganization('organization:grant_admin'),
   listing: { operation: 'list_org_personal_access_tokens' },
-  body: newToken.extend({ user_id: z.uuid() }),
+  body: newToken.extend({ user_id: z.uuid().optional().describe('The caller when absent') }),
   scopeOf: tokensOf,
-  async authorize({ db, organizationId, permissions, body: { user_id } }) {
+  async authorize(call) {
+    const { db, organizationId, permissions, body } = call;
+    const user_id = body.user_id ?? userOf(call);
     const { role } = await lockMember(db, organizationId, user_id);
     requireNoEscalation(permissions, permissionsOf('organization', role));
     return { user_id, role: null };

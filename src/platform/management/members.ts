@@ -19,6 +19,13 @@ export type Member<R extends string> = {
   readonly created_at: Date;
 };
 
+/** Which members are listed; all when everything is absent. */
+export type MemberFilter = {
+  readonly emails?: readonly string[] | undefined;
+  readonly userIds?: readonly string[] | undefined;
+  readonly isNewestFirst?: boolean;
+};
+
 /** Undefined fields are not changed. */
 type MemberChange = {
   readonly role?: OrganizationRole | undefined;
@@ -32,11 +39,32 @@ type Scope = Pick<OrganizationGrant, 'organizationId' | 'permissions'> & Handlin
 const COLUMNS = ['m.id', 'm.user_id', 'u.email', 'm.full_name', 'm.role', 'm.created_at'] as const;
 const ADMIN: OrganizationRole = 'ORGANIZATION_ADMIN';
 
-/** Oldest first. */
-export async function listMembers(db: Database, organizationId: string, { limit, offset }: Page) {
+export async function listMembers(
+  db: Database,
+  organizationId: string,
+  { limit, offset }: Page,
+  { emails = [], userIds = [], isNewestFirst = false }: MemberFilter = {},
+) {
+  const direction = isNewestFirst ? 'desc' : 'asc';
   return selectMembers(db, organizationId)
-    .orderBy('m.created_at')
-    .orderBy('m.id')
+    .select((eb) =>
+      eb
+        .selectFrom('workspace_members as w')
+        .select(({ fn }) => fn.agg<string[] | null>('array_agg', ['w.workspace_id']).as('ids'))
+        .whereRef('w.organization_id', '=', 'm.organization_id')
+        .whereRef('w.user_id', '=', 'm.user_id')
+        .as('workspaces'),
+    )
+    .$if(emails.length > 0, (query) =>
+      query.where(
+        'u.email',
+        'in',
+        emails.map((email) => email.toLowerCase()),
+      ),
+    )
+    .$if(userIds.length > 0, (query) => query.where('m.user_id', 'in', userIds))
+    .orderBy('m.created_at', direction)
+    .orderBy('m.id', direction)
     .limit(limit)
     .offset(offset)
     .execute();

@@ -3,14 +3,14 @@ import type { Module } from '../module.ts';
 import { createAuditLogRoutes } from './audit-log-routes.ts';
 import { keyRoutes } from './key-routes.ts';
 import { memberRoutes } from './member-routes.ts';
-import { organizationRoutes } from './organization-routes.ts';
+import { createOrganizationRoutes } from './organization-routes.ts';
 import { workspaceMemberRoutes } from './workspace-member-routes.ts';
 import { workspaceRoutes } from './workspace-routes.ts';
 
 export const management: Module = {
   name: 'management',
   routes: ({ config }) => [
-    ...organizationRoutes,
+    ...createOrganizationRoutes(config.defaultFeatures),
     ...workspaceRoutes,
     ...memberRoutes,
     ...workspaceMemberRoutes,

@@ -40,12 +40,14 @@ export async function addWorkspaceMember(
   }
 }
 
+/** Without a role nothing is changed. */
 export async function changeWorkspaceMember(
   scope: Scope,
   id: string,
-  role: WorkspaceRole,
+  wanted: WorkspaceRole | undefined,
 ): Promise<Member<WorkspaceRole>> {
   const before = await readMember(scope, id);
+  const role = wanted ?? before.role;
   requireNoEscalation(scope.permissions, permissionsOf('workspace', role));
   const change = scope.db.updateTable('workspace_members').set({ role }).where('id', '=', id);
   await change.returning('id').executeTakeFirstOrThrow(noMember);

@@ -3,17 +3,36 @@ import { z } from '../../base/schema.ts';
 import { inOrganization } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
 import { findWorkspaceGrant, requirePermission } from '../identity/authorization.ts';
-import { displayName, page } from './fields.ts';
+import { permissionsOf, type WorkspaceRole, workspaceRoleIds } from '../identity/permission.ts';
+import { displayName, nothing, page, toPage } from './fields.ts';
 import {
   createWorkspace,
   deleteWorkspace,
   listWorkspaces,
   notFound,
   renameWorkspace,
+  toWorkspace,
   workspace,
 } from './workspaces.ts';
 
-const named = z.strictObject({ display_name: displayName });
+const named = z.object({ display_name: displayName });
+const HANDLE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const newWorkspace = named.extend({
+  tenant_handle: z
+    .string()
+    .max(63, { abort: true })
+    .regex(HANDLE, 'Input must have lower case letters, digits and inner hyphens')
+    .nullish(),
+});
+const listed = workspace
+  .extend({
+    read_only: z.boolean(),
+    role_id: z.uuid().describe('Of the caller in the workspace'),
+    role_name: z.string(),
+    permissions: z.array(z.string()),
+  })
+  .meta({ id: 'WorkspaceOfCaller' });
+
 const all = { path: '/api/v1/workspaces', tag: 'Workspaces' } as const;
 const one = {
   path: '/api/v1/workspaces/{workspace_id}',
@@ -29,11 +48,23 @@ export const workspaceRoutes: readonly Route[] = [
     access: inOrganization('organization:read'),
     tracking: UNTRACKED_READ,
     query: page,
-    responses: { 200: z.array(workspace) },
-    async handle({ db, organizationId, caller: { userId }, permissions, query }) {
-      const seesAll = permissions.has('workspaces:read');
-      if (!seesAll && userId === undefined) return { body: [] };
-      return { body: await listWorkspaces(db, organizationId, seesAll ? undefined : userId, query) };
+    responses: { 200: z.array(listed) },
+    async handle({ db, organizationId, caller, permissions, query }) {
+      const isEvery = permissions.has('workspaces:read');
+      const { userId, organization } = caller;
+      const rows = await listWorkspaces(db, organizationId, { userId, isEvery }, toPage(query));
+      return {
+        body: rows.map(({ role, ...row }) => {
+          const name = isEvery ? 'WORKSPACE_ADMIN' : (role as WorkspaceRole);
+          return {
+            ...toWorkspace(row, organization),
+            read_only: name === 'WORKSPACE_VIEWER',
+            role_id: workspaceRoleIds[name],
+            role_name: name,
+            permissions: [...permissionsOf('workspace', name)],
+          };
+        }),
+      };
     },
   }),
   defineRoute({
@@ -42,12 +73,12 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Create a workspace',
     access: inOrganization('organization:manage'),
     tracking: { operation: 'create_workspace' },
-    body: named,
-    responses: { 201: workspace },
+    body: newWorkspace,
+    responses: { 200: workspace },
     failures: [409],
-    async handle({ db, organizationId, body }) {
-      const created = await createWorkspace(db, organizationId, body.display_name);
-      return { ...resourceOutcome(created), workspaceId: created.id };
+    async handle({ db, organizationId, caller, body: { display_name, tenant_handle = null } }) {
+      const created = await createWorkspace(db, organizationId, display_name, tenant_handle);
+      return { ...resourceOutcome(toWorkspace(created, caller.organization)), workspaceId: created.id };
     },
   }),
   defineRoute({
@@ -64,7 +95,8 @@ export const workspaceRoutes: readonly Route[] = [
       const grant = await findWorkspaceGrant(db, caller, workspace_id);
       if (grant === undefined) throw notFound();
       requirePermission(grant.permissions, 'WORKSPACES_MANAGE');
-      return resourceOutcome(await renameWorkspace(db, organizationId, workspace_id, body.display_name));
+      const renamed = await renameWorkspace(db, organizationId, workspace_id, body.display_name);
+      return resourceOutcome(toWorkspace(renamed, caller.organization));
     },
   }),
   defineRoute({
@@ -73,8 +105,11 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Delete a workspace with its keys and everything in it; the last one cannot be deleted',
     access: inOrganization('organization:manage'),
     tracking: { operation: 'delete_workspace' },
-    responses: { 204: null },
+    responses: { 200: nothing },
     failures: [404, 409],
-    handle: ({ db, organizationId, params }) => deleteWorkspace(db, organizationId, params.workspace_id),
+    async handle({ db, organizationId, params }) {
+      await deleteWorkspace(db, organizationId, params.workspace_id);
+      return { body: {} };
+    },
   }),
 ];

@@ -2,6 +2,7 @@
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
+import type { Organization } from '../identity/authentication.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import { time } from './fields.ts';
@@ -13,45 +14,67 @@ export const workspace = z
     organization_id: z.uuid(),
     display_name: z.string(),
     tenant_handle: z.string().nullable(),
+    is_personal: z.boolean(),
+    is_deleted: z.literal(false).describe('A deleted workspace is gone'),
+    data_plane_url: z.null(),
     created_at: time,
     updated_at: time,
   })
   .meta({ id: 'Workspace' });
-const COLUMNS = workspace.keyof().options;
+const COLUMNS = [
+  'id',
+  'organization_id',
+  'display_name',
+  'tenant_handle',
+  'created_at',
+  'updated_at',
+] as const;
 
-/** Oldest first; with `memberId`, only those that this user is a member of. */
+/** In the shape of the public API. A workspace is personal when its organization is. */
+export function toWorkspace<R>(row: R, { isPersonal }: Pick<Organization, 'isPersonal'>) {
+  return { ...row, is_personal: isPersonal, is_deleted: false as const, data_plane_url: null };
+}
+
+/** Oldest first, each with the role of the user; without `isEvery`, only those that this user is a member of. */
 export async function listWorkspaces(
   db: Database,
   organizationId: string,
-  memberId: string | undefined,
+  { userId, isEvery }: { readonly userId: string | undefined; readonly isEvery: boolean },
   { limit, offset }: Page,
 ) {
   return db
     .selectFrom('workspaces as w')
-    .select(COLUMNS)
-    .where('organization_id', '=', organizationId)
-    .$if(memberId !== undefined, (query) =>
-      query.where(({ exists, selectFrom }) =>
-        exists(
-          selectFrom('workspace_members as m')
-            .select('m.id')
-            .whereRef('m.workspace_id', '=', 'w.id')
-            .where('m.user_id', '=', memberId!),
-        ),
-      ),
+    .leftJoin('workspace_members as m', (join) =>
+      join.onRef('m.workspace_id', '=', 'w.id').on('m.user_id', '=', userId ?? null),
     )
-    .orderBy('created_at')
-    .orderBy('id')
+    .select([
+      'w.id',
+      'w.organization_id',
+      'w.display_name',
+      'w.tenant_handle',
+      'w.created_at',
+      'w.updated_at',
+    ])
+    .select('m.role')
+    .where('w.organization_id', '=', organizationId)
+    .$if(!isEvery, (query) => query.where('m.id', 'is not', null))
+    .orderBy('w.created_at')
+    .orderBy('w.id')
     .limit(limit)
     .offset(offset)
     .execute();
 }
 
-export async function createWorkspace(trx: Database, organizationId: string, name: string) {
+export async function createWorkspace(
+  trx: Database,
+  organizationId: string,
+  name: string,
+  handle: string | null = null,
+) {
   try {
     return await trx
       .insertInto('workspaces')
-      .values({ organization_id: organizationId, display_name: name, tenant_handle: null })
+      .values({ organization_id: organizationId, display_name: name, tenant_handle: handle })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
   } catch (error) {
@@ -95,7 +118,9 @@ const LAST_WORKSPACE = 'The last workspace of an organization cannot be deleted:
 export const notFound = (): DomainError => new DomainError('not_found', 'Workspace not found');
 
 function nameTaken(error: unknown): unknown {
-  return isDuplicate(error, 'workspaces_name')
-    ? new DomainError('conflict', 'A workspace with this name already exists')
+  if (isDuplicate(error, 'workspaces_name'))
+    return new DomainError('conflict', 'A workspace with this name already exists');
+  return isDuplicate(error, 'workspaces_handle')
+    ? new DomainError('conflict', 'This tenant_handle is taken')
     : error;
 }

@@ -36,8 +36,8 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   workspace_id: [{ under: '/', make: async ({ api, tenant }) => api.addWorkspace(tenant.organizationId) }],
   listener_id: [{ under: '/v2/listeners/', make: addListener }],
   sandbox: [{ under: '/', isFree: true, make: async () => `sandbox-${randomBytes(6).toString('hex')}` }],
-  token_id: [
-    { under: '/v1/sandboxes/', make: addSandboxToken },
+  token_id: [{ under: '/v1/sandboxes/', make: addSandboxToken }],
+  pat_id: [
     {
       under: '/api/v1/api-key/current/',
       make: async (scene) => addKey(scene, { user_id: scene.tenant.admin.userId }),
@@ -58,7 +58,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
       make: async (scene) => addKey(scene, { role: 'ORGANIZATION_VIEWER' }),
     },
   ],
-  member_id: [
+  identity_id: [
     { under: '/api/v1/orgs/current/members/', make: async (scene) => (await addMember(scene)).memberId },
     { under: '/api/v1/workspaces/current/members/', make: addWorkspaceMember },
   ],
@@ -67,17 +67,28 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
 /** By name. */
 const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   user_id: { make: async (scene) => (await addMember(scene)).userId },
+  user_ids: { make: async (scene) => (await addMember(scene)).userId },
   workspace_id: { make: async ({ tenant }) => tenant.workspaceId },
+  workspaces: { make: async ({ tenant }) => tenant.workspaceId },
+  default_workspace_id: { make: async ({ tenant }) => tenant.workspaceId },
   listener_id: { make: addListener },
   source: { isFree: true, make: async () => randomUUID() },
 };
 
 /** The role with the fewest permissions, so that no caller is rejected for escalation. */
 const fixed: Readonly<Record<string, (schema: JsonSchema) => unknown>> = {
-  role: ({ enum: roles = [] }) => roles.at(-1),
+  role: lastOf,
+  role_id: lastOf,
+  org_role_id: lastOf,
   // Unique in a workspace.
   compute_id: () => randomUUID(),
+  // Unique among all workspaces.
+  tenant_handle: () => `h-${randomUUID()}`,
 };
+
+function lastOf({ enum: roles, anyOf = [] }: JsonSchema): unknown {
+  return (roles ?? anyOf.find((one) => one.enum !== undefined)?.enum ?? []).at(-1);
+}
 
 /** A real value in the tenant for each parameter of the path. */
 export async function fillPath({ path }: Operation, scene: Scene): Promise<PathValues> {

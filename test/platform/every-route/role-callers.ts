@@ -98,6 +98,8 @@ async function createExampleFor(
 ): Promise<Example> {
   if (!operation.path.startsWith('/api/v1/api-key/current') || !caller.isUser)
     return createExample(api, operation, a1);
+  // Not every member sees the workspace that would be the home of their token.
+  if (operation.method === 'POST') return { ...(await createExample(api, operation, a1)), body: {} };
   const { body } = await api.ask('POST', '/api/v1/api-key/current', { ...caller.as, body: {} });
   const admin = { ...a1.admin, userId: String(body.user_id) };
   return createExample(api, operation, { ...a1, admin });

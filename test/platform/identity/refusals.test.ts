@@ -48,7 +48,7 @@ describe('a wrong key', () => {
   });
 
   it('leaves no audit event: it belongs to no organization', async () => {
-    await api.ask('PATCH', '/api/v1/orgs/current', {
+    await api.ask('PATCH', '/api/v1/orgs/current/info', {
       key: 'wrong',
       organization,
       body: { display_name: 'x' },

@@ -23,7 +23,7 @@ function read(query = '', key = admin): Promise<Asked> {
 
 async function rename(times: number): Promise<void> {
   for (let at = 0; at < times; at += 1)
-    await api.ask('PATCH', '/api/v1/orgs/current', { key: admin, body: { display_name: `Acme ${at}` } });
+    await api.ask('PATCH', '/api/v1/orgs/current/info', { key: admin, body: { display_name: `Acme ${at}` } });
 }
 
 describe('the audit log', () => {
@@ -46,7 +46,7 @@ describe('the audit log', () => {
   it('contains rejected requests, but not reads of the log', async () => {
     const viewer = await api.addServiceKey(organization, 'ORGANIZATION_VIEWER');
     const body = { display_name: 'Mine' };
-    await api.ask('PATCH', '/api/v1/orgs/current', { key: viewer, body });
+    await api.ask('PATCH', '/api/v1/orgs/current/info', { key: viewer, body });
     await read();
     const { items } = (await read()).body;
     expect(items).toHaveLength(1);
@@ -108,11 +108,11 @@ describe('the audit log', () => {
     await api.ask('DELETE', one, { key: admin });
     const { items } = (await read(`?workspace_id=${id}`)).body;
     expect(items.map((item: OcsfEvent) => [item.api.operation, item.http_response?.code])).toEqual([
-      ['delete_workspace', 204],
+      ['delete_workspace', 200],
       ['update_workspace', 200],
       ['update_workspace', 403],
       ['delete_listener', 403],
-      ['create_workspace', 201],
+      ['create_workspace', 200],
     ]);
   });
 
@@ -142,7 +142,6 @@ describe('the audit log', () => {
     ['operations', 'operations=create_workspace&operations=drop_table'],
     ['workspace_id', 'workspace_id=7'],
     ['cursor', 'cursor=nonsense'],
-    ['operation', 'operation=create_workspace'],
   ])('rejects the %s in ?%s', async (name, query) => {
     const refused = await read(`?${query}`);
     expect(refused.status).toBe(422);

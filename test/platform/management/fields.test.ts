@@ -6,6 +6,7 @@ import {
   expiry,
   organizationRole,
   page,
+  toPage,
 } from '../../../src/platform/management/fields.ts';
 
 function messagesOf(parsed: ReturnType<typeof parseWith>): readonly string[] {
@@ -53,6 +54,7 @@ describe('an expiry', () => {
   });
 });
 
-it('a page has 100 entries by default', () => {
-  expect(page.parse({})).toEqual({ limit: 100, offset: 0 });
+it('a list has all entries without a limit, as its public contract has no pages', () => {
+  expect(toPage(page.parse({}))).toEqual({ limit: 10_000, offset: 0 });
+  expect(toPage(page.parse({ limit: 100, offset: 7 }))).toEqual({ limit: 100, offset: 7 });
 });

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashKey, parseKey } from '../../../src/platform/identity/api-key.ts';
+import { organizationRoleIds, workspaceRoleIds } from '../../../src/platform/identity/permission.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 import { operationsOf } from './operations-of.ts';
 
@@ -51,14 +52,21 @@ describe.each([
   it('is created, used, listed without its text, deleted, and then rejected', async () => {
     const body = { ...given, description: 'CI' };
     const made = await api.ask('POST', path, { key: admin, body });
-    expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store']);
+    expect([made.status, made.headers.get('cache-control')]).toEqual([200, 'no-store']);
     const { key, ...rest } = made.body;
     expect(parseKey(key)).toMatchObject({ kind: 'service', shortKey: rest.short_key });
     expect(rest).toEqual({
       ...body,
       id: expect.any(String),
       short_key: expect.stringMatching(/^sp_sk_.{4}\.\.\..{4}$/),
+      read_only: true,
+      access_scope: path === ofWorkspace ? 'workspace' : 'organization',
+      role_id: path === ofWorkspace ? workspaceRoleIds.WORKSPACE_VIEWER : null,
+      org_role_id: path === ofWorkspace ? null : organizationRoleIds.ORGANIZATION_VIEWER,
       workspace_id: path === ofWorkspace ? tenant : null,
+      workspace_names: path === ofWorkspace ? [expect.any(String)] : null,
+      default_workspace_id: path === ofWorkspace ? tenant : null,
+      default_workspace_name: path === ofWorkspace ? expect.any(String) : null,
       user_id: null,
       created_at: expect.any(String),
       expires_at: null,
@@ -77,7 +85,8 @@ describe.each([
     const found = listed.body.find(({ id }: { id: string }) => id === rest.id);
     expect(found).toEqual({ ...rest, last_used_at: expect.any(String) });
     expect(listed.text).not.toContain(key.slice(10, -4));
-    expect((await api.ask('DELETE', `${path}/${rest.id}`, { key: admin })).status).toBe(204);
+    const gone = await api.ask('DELETE', `${path}/${rest.id}`, { key: admin });
+    expect([gone.status, gone.body]).toEqual([200, found]);
     expect((await api.ask('GET', probe, { key })).status).toBe(401);
     expect(await operationsOf(api, organization)).toEqual([
       [creation, true, [rest.id]],
@@ -102,11 +111,9 @@ describe.each([
     const home = await api.addWorkspace(elsewhere);
     const foreign = await api.addServiceKey(elsewhere, 'ORGANIZATION_ADMIN', undefined, home);
     const other = path === ofWorkspace ? ofOrganization : ofWorkspace;
-    for (const [place, key] of [
-      [path, foreign],
-      [other, admin],
-      [ofMembers, admin],
-    ] as const)
+    // The keys of workspaces are among those of the organization, and not the other way round.
+    const places = path === ofWorkspace ? [] : ([[other, admin]] as const);
+    for (const [place, key] of [[path, foreign], [other, foreign], ...places, [ofMembers, admin]] as const)
       for (const unknown of [id, randomUUID()]) {
         const gone = await api.ask('DELETE', `${place}/${unknown}`, { key });
         expect([gone.status, gone.text]).toEqual([
@@ -114,7 +121,7 @@ describe.each([
           '{"detail":"API key not found","code":"not_found"}\n',
         ]);
       }
-    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(204);
+    expect((await api.ask('DELETE', `${path}/${id}`, { key: admin })).status).toBe(200);
   });
 
   it('expires at its expires_at', async () => {
@@ -148,13 +155,12 @@ describe('a service key', () => {
     const wrong = [
       [ofWorkspace, 'ORGANIZATION_ADMIN'],
       [ofOrganization, 'WORKSPACE_ADMIN'],
-      [ofOrganization, undefined],
       [ofOrganization, 'toString'],
     ] as const;
     for (const [path, role] of wrong)
       expect((await api.ask('POST', path, { key: admin, body: { role } })).status).toBe(422);
     const made = await api.ask('POST', ofWorkspace, { key: admin, body: {} });
-    expect([made.status, made.body.role]).toEqual([201, 'WORKSPACE_USER']);
+    expect([made.status, made.body.role]).toEqual([200, 'WORKSPACE_USER']);
   });
 
   it('that is the last one to manage the organization cannot be deleted, by itself or concurrently', async () => {
@@ -171,8 +177,87 @@ describe('a service key', () => {
       api.ask('DELETE', `${ofOrganization}/${second.id}`, { key: admin }),
     ]);
     const statuses = responses.map(({ status }) => status).toSorted((a, b) => a - b);
-    expect(statuses[0]).toBe(204);
+    expect(statuses[0]).toBe(200);
     expect([401, 409]).toContain(statuses[1]);
+  });
+});
+
+describe('a key that a public client asks for', () => {
+  const { WORKSPACE_VIEWER, WORKSPACE_ADMIN } = workspaceRoleIds;
+  const { ORGANIZATION_OPERATOR } = organizationRoleIds;
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+
+  it.each([
+    [
+      ofWorkspace,
+      { read_only: true, role_id: WORKSPACE_ADMIN },
+      { role: 'WORKSPACE_VIEWER', read_only: true },
+    ],
+    [ofWorkspace, { role_id: WORKSPACE_ADMIN, expires_at }, { role: 'WORKSPACE_ADMIN', expires_at }],
+    [ofWorkspace, { role_id: null, expires_at: null, workspaces: null }, { role: 'WORKSPACE_USER' }],
+    [
+      ofOrganization,
+      { org_role_id: ORGANIZATION_OPERATOR },
+      { org_role_id: ORGANIZATION_OPERATOR, role_id: null },
+    ],
+    [
+      ofOrganization,
+      { description: 'CI', read_only: true },
+      { role: 'ORGANIZATION_VIEWER', description: 'CI' },
+    ],
+    [
+      ofOrganization,
+      {},
+      { role: 'ORGANIZATION_USER', description: 'Default API key', access_scope: 'organization' },
+    ],
+  ])('at %s with %j has what it asks for', async (path, body, wanted) => {
+    const made = await api.ask('POST', path, { key: admin, body });
+    expect([made.status, made.body]).toEqual([200, expect.objectContaining(wanted)]);
+  });
+
+  it('in one workspace, through the organization, is a key of that workspace', async () => {
+    const body = { workspaces: [tenant], role_id: WORKSPACE_VIEWER };
+    const made = await api.ask('POST', ofOrganization, { key: admin, body });
+    expect(made.body).toMatchObject({
+      workspace_id: tenant,
+      role: 'WORKSPACE_VIEWER',
+      access_scope: 'workspace',
+    });
+    const { body: listed } = await api.ask('GET', ofOrganization, { key: admin });
+    expect(listed.map(({ id }: { id: string }) => id)).toContain(made.body.id);
+    const gone = await api.ask('DELETE', `${ofOrganization}/${made.body.id}`, { key: admin });
+    expect(gone.body.id).toBe(made.body.id);
+    const foreign = await api.addWorkspace(await api.addOrganization());
+    for (const workspaces of [[foreign], [randomUUID()]])
+      expect((await api.ask('POST', ofOrganization, { key: admin, body: { workspaces } })).status).toBe(404);
+    const two = { workspaces: [tenant, await api.addWorkspace(organization)] };
+    expect((await api.ask('POST', ofOrganization, { key: admin, body: two })).status).toBe(422);
+  });
+
+  it('has the home workspace that it asks for, which it loses when that is deleted', async () => {
+    const home = await api.addWorkspace(organization);
+    const body = { role: 'ORGANIZATION_ADMIN', default_workspace_id: home };
+    const made = await api.ask('POST', ofOrganization, { key: admin, body });
+    expect(made.body).toMatchObject({
+      default_workspace_id: home,
+      default_workspace_name: expect.any(String),
+    });
+    const { key } = made.body;
+    expect((await api.ask('GET', '/v2/listeners', { key })).status).toBe(200);
+    await api.ask('DELETE', `/api/v1/workspaces/${home}`, { key: admin });
+    const refused = await api.ask('GET', '/v2/listeners', { key });
+    expect([refused.status, refused.body.detail]).toEqual([
+      403,
+      expect.stringContaining('requires workspace specification'),
+    ]);
+    const listed = (await api.ask('GET', ofOrganization, { key: admin })).body;
+    const own = listed.find(({ id }: { id: string }) => id === made.body.id);
+    expect([own.default_workspace_id, own.default_workspace_name]).toEqual([null, null]);
+    const foreign = await api.addWorkspace(await api.addOrganization());
+    for (const default_workspace_id of [foreign, randomUUID(), home]) {
+      const asked = { ...body, default_workspace_id };
+      expect((await api.ask('POST', ofOrganization, { key: admin, body: asked })).status).toBe(404);
+    }
   });
 });
 
@@ -183,10 +268,10 @@ describe('a personal access token', () => {
     const { key } = first;
     expect(parseKey(key)?.kind).toBe('personal');
     const made = await api.ask('POST', own, { key, body: { description: 'laptop' } });
-    expect([made.status, made.body.user_id]).toEqual([201, first.user_id]);
+    expect([made.status, made.body.user_id]).toEqual([200, first.user_id]);
     const listed = await api.ask('GET', own, { key: made.body.key });
     expect(listed.body.map(({ id }: { id: string }) => id)).toEqual([first.id, made.body.id]);
-    expect((await api.ask('DELETE', `${own}/${first.id}`, { key: made.body.key })).status).toBe(204);
+    expect((await api.ask('DELETE', `${own}/${first.id}`, { key: made.body.key })).status).toBe(200);
     expect((await api.ask('GET', own, { key })).status).toBe(401);
     expect(await operationsOf(api, organization)).toEqual([
       ['invite_user_to_org', true, expect.any(Array)],
@@ -209,7 +294,7 @@ describe('a personal access token', () => {
     }
     expect((await api.ask('GET', ofMembers, { key: other.key })).status).toBe(403);
     expect((await api.ask('GET', ofMembers, { key: admin })).body).toHaveLength(2);
-    expect((await api.ask('DELETE', `${ofMembers}/${mine.id}`, { key: admin })).status).toBe(204);
+    expect((await api.ask('DELETE', `${ofMembers}/${mine.id}`, { key: admin })).status).toBe(200);
     expect((await api.ask('GET', own, { key: mine.key })).status).toBe(401);
   });
 
@@ -242,14 +327,14 @@ describe('a personal access token', () => {
     const members = '/api/v1/orgs/current/members';
     for (let round = 0; round < 10; round += 1) {
       const { key, user_id } = await tokenOf('ORGANIZATION_USER');
-      const listed = (await api.ask('GET', members, { key: admin })).body;
+      const { members: listed } = (await api.ask('GET', members, { key: admin })).body;
       const { id } = listed.find((member: { user_id: string }) => member.user_id === user_id);
       const [made] = await Promise.all([
         api.ask('POST', own, { key, body: {} }),
         api.ask('DELETE', `${members}/${id}`, { key: admin }),
       ]);
-      expect([201, 401, 404]).toContain(made.status);
-      if (made.status === 201) expect((await api.ask('GET', own, { key: made.body.key })).status).toBe(401);
+      expect([200, 401, 404]).toContain(made.status);
+      if (made.status === 200) expect((await api.ask('GET', own, { key: made.body.key })).status).toBe(401);
       expect((await api.ask('GET', ofMembers, { key: admin })).body).toEqual([]);
     }
   });

@@ -1,0 +1,103 @@
+// docs/api-contracts.md against the routes: each path has one contract, and its response the status and the shape of its row.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { statusesOf } from '../../../src/platform/api/responses.ts';
+import { projectRoot } from '../../support/spawned-process.ts';
+import { adminOf, createExample, type EveryRoute, openEveryRoute, send } from '../every-route/scene.ts';
+import { publicShapes, type Schema } from './public-shapes.ts';
+
+type Row = {
+  readonly title: string;
+  readonly contract: string;
+  readonly success: string;
+  readonly shape: string;
+  readonly failures: string;
+};
+
+const table: readonly Row[] = readFileSync(join(projectRoot, 'docs/api-contracts.md'), 'utf8')
+  .split('\n')
+  .flatMap((line) => {
+    const cells = /^\| ([A-Z]+) \| `([^`]+)` \|(.*)\|$/.exec(line);
+    if (cells === null) return [];
+    const [contract = '', success = '', shape = '', failures = ''] = (cells[3] ?? '')
+      .split('|')
+      .map((cell) => cell.trim());
+    return [{ title: `${cells[1]} ${cells[2]}`, contract, success, shape, failures }];
+  });
+const pages = table.filter(({ contract }) => contract === 'page');
+
+let scene: EveryRoute;
+beforeAll(async () => {
+  scene = await openEveryRoute();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+function schemaOf({ shape }: Row): Schema {
+  const [, listed] = /^list of (\w+)$/.exec(shape) ?? [];
+  const schema = publicShapes[listed ?? shape];
+  if (schema === undefined) throw new Error(`${shape} is not in test/platform/contract/public-shapes.ts`);
+  return listed === undefined ? schema : { type: 'array', items: schema };
+}
+
+/** Whether a schema of the document rejects a member that it does not name, at any depth. */
+function isStrict(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  if ((schema as Schema)['additionalProperties'] === false) return true;
+  return Object.values(schema).some(isStrict);
+}
+
+describe('the table of contracts', () => {
+  it('has one row for every route, with its statuses', () => {
+    const rows = table.map(({ title, success, failures }) => [title, success, failures]);
+    const routes = scene.api.routes.map((route) => [
+      `${route.method} ${route.path}`,
+      statusesOf(route.responses).join(' '),
+      (route.failures ?? []).join(' '),
+    ]);
+    expect(rows.toSorted()).toEqual(routes.toSorted());
+  });
+
+  it('has our own routes below /v1, and no others there besides pages', () => {
+    for (const { title, contract } of table) {
+      expect(['public', 'ours', 'page']).toContain(contract);
+      expect([title, contract === 'ours']).toEqual([title, / \/v1\//.test(title)]);
+    }
+    expect(pages.map(({ title }) => title)).toEqual(['GET /openapi.json', 'GET /docs']);
+  });
+
+  it('is lenient for the public contract, and strict for ours', () => {
+    for (const { title, contract } of table) {
+      const operation = scene.operations.find((one) => one.title === title);
+      const { route, body } = operation ?? {};
+      expect([title, route?.unknownNames]).toEqual([title, contract === 'ours' ? 'refuse' : 'pass']);
+      if (body !== undefined) expect([title, isStrict(body.schema)]).toEqual([title, contract === 'ours']);
+    }
+  });
+
+  it('has the status and the shape of every public response', async () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    const found: unknown[] = [];
+    for (const row of table.filter(({ contract }) => contract === 'public')) {
+      const operation = scene.operations.find(({ title }) => title === row.title);
+      if (operation === undefined) throw new Error(`${row.title} is no route`);
+      const example = await createExample(scene.api, operation, scene.a1);
+      const unknown = { a_field_of_the_future: { deep: [1] } };
+      const body = example.body === undefined ? undefined : { ...(example.body as object), ...unknown };
+      const query = { ...example.query, a_parameter_of_the_future: '1' };
+      const response = await send(scene.api, { ...example, body, query }, adminOf(operation, scene.a1));
+      if (String(response.status) !== row.success) found.push([row.title, response.status, response.text]);
+      if (row.shape === 'nothing') expect(response.text).toBe('');
+      else if (!ajv.validate(schemaOf(row), response.body))
+        found.push([row.title, ajv.errors, response.text]);
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('sees a response of another shape', () => {
+    const ajv = new Ajv2020({ strict: false });
+    for (const [name, schema] of Object.entries(publicShapes))
+      expect([name, ajv.validate(schema, 'text')]).toEqual([name, name === 'anything']);
+  });
+});

@@ -1,0 +1,117 @@
+// The shapes of the public contract, as JSON Schema: what existing clients read, and what they require.
+import { listedEvents } from './listed-event.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+const text: Schema = { type: 'string' };
+const flag: Schema = { type: 'boolean' };
+const uuid: Schema = { type: 'string', pattern: '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$' };
+const time: Schema = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?Z$' };
+const scope: Schema = { enum: ['organization', 'workspace'] };
+
+function orNull(schema: Schema): Schema {
+  return { anyOf: [schema, { type: 'null' }] };
+}
+
+function listOf(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+type Properties = Readonly<Record<string, Schema>>;
+
+/** Clients may find more, and less of what is optional. */
+function objectOf(required: Properties, optional: Properties = {}): Schema {
+  return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) };
+}
+
+const keyMembers = [
+  { id: uuid, short_key: text, description: text },
+  {
+    ...{ created_at: orNull(time), last_used_at: orNull(time), expires_at: orNull(time), read_only: flag },
+    ...{ workspace_names: orNull(listOf(text)), default_workspace_name: orNull(text) },
+    ...{ access_scope: scope, role_id: orNull(uuid), org_role_id: orNull(uuid) },
+  },
+] as const;
+
+const workspaceMembers = [
+  { id: uuid, created_at: time, display_name: text, is_personal: flag, is_deleted: flag },
+  { organization_id: orNull(uuid), tenant_handle: orNull(text), data_plane_url: orNull(text) },
+] as const;
+
+const memberMembers = [
+  { id: uuid, organization_id: uuid, created_at: time, user_id: uuid, ls_user_id: uuid, read_only: flag },
+  {
+    ...{ tenant_id: orNull(uuid), role_id: orNull(uuid), role_name: orNull(text), access_scope: scope },
+    ...{ email: orNull(text), full_name: orNull(text), avatar_url: orNull(text), is_disabled: flag },
+    ...{ display_name: orNull(text), linked_login_methods: listOf({ type: 'object' }) },
+    ...{ org_role_id: orNull(uuid), org_role_name: orNull(text), tenant_ids: listOf(uuid) },
+  },
+] as const;
+
+const infoMembers = [
+  { config: { type: 'object' }, is_personal: flag },
+  {
+    ...{ id: orNull(uuid), display_name: orNull(text), permissions: listOf(text) },
+    ...{ tier: orNull(text), reached_max_workspaces: flag },
+  },
+] as const;
+
+const member = objectOf(...memberMembers);
+const key = objectOf(...keyMembers);
+const listener = objectOf(
+  {
+    ...{ id: uuid, compute_type: { const: 'k8s' }, compute_id: text, created_at: time, updated_at: time },
+    compute_config: objectOf({}, { k8s_namespaces: orNull(listOf(text)) }),
+  },
+  { version: orNull(text) },
+);
+
+export const publicShapes: Readonly<Record<string, Schema>> = {
+  anything: {},
+  Organization: objectOf(
+    {
+      ...infoMembers[0],
+      ...{ connected_to_stripe: flag, connected_to_metronome: flag, has_cancelled: flag },
+    },
+    infoMembers[1],
+  ),
+  OrganizationInfo: objectOf(...infoMembers),
+  Role: objectOf(
+    { id: uuid, name: text, display_name: text, description: text, permissions: listOf(text) },
+    { organization_id: orNull(uuid), access_scope: orNull(scope) },
+  ),
+  Workspace: objectOf(...workspaceMembers),
+  WorkspaceOfCaller: objectOf(workspaceMembers[0], {
+    ...workspaceMembers[1],
+    ...{ read_only: flag, role_id: orNull(uuid), role_name: orNull(text), permissions: orNull(listOf(text)) },
+  }),
+  OrganizationMember: member,
+  WorkspaceMember: member,
+  OrganizationMembers: objectOf({ organization_id: uuid, members: listOf(member), pending: listOf({}) }),
+  WorkspaceMembers: objectOf({ tenant_id: uuid, members: listOf(member), pending: listOf({}) }),
+  PendingMember: objectOf(
+    { email: text, id: uuid, created_at: time },
+    {
+      ...{
+        user_id: orNull(uuid),
+        tenant_id: orNull(uuid),
+        organization_id: orNull(uuid),
+        role_id: orNull(uuid),
+      },
+      ...{ full_name: orNull(text), role_name: orNull(text), access_scope: scope, read_only: flag },
+    },
+  ),
+  ApiKey: key,
+  CreatedApiKey: objectOf({ ...keyMembers[0], key: text }, keyMembers[1]),
+  AuditEvents: listedEvents,
+  Listener: listener,
+  Listeners: objectOf({ resources: listOf(listener), offset: { type: 'integer' } }),
+  Ok: objectOf({}),
+  Info: objectOf(
+    { version: text },
+    {
+      ...{ git_sha: orNull(text), license_expiration_time: orNull(time), customer_info: orNull({}) },
+      ...{ batch_ingest_config: { type: 'object' }, instance_flags: { type: 'object' } },
+    },
+  ),
+};
