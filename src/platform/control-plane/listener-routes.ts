@@ -18,7 +18,8 @@ import {
 
 const replacement = newListener.pick({ compute_config: true, version: true });
 
-const params = z.strictObject({ listener_id: z.uuid() });
+// Any UUID: there is no listener with one of another variant.
+const params = z.strictObject({ listener_id: z.guid() });
 const shared = { path: '/v2/listeners', tag: 'Listeners' } as const;
 const one = { path: '/v2/listeners/{listener_id}', tag: 'Listeners', params } as const;
 

@@ -20,7 +20,7 @@ const query = createCursorQuery(10, 100).extend({
   start_time: moment.optional().meta({ description: 'Inclusive; a day before end_time when absent' }),
   end_time: moment.optional().meta({ description: 'Inclusive; now when absent; at most 10 s ahead' }),
   operations: z.array(z.enum(operations)).max(operations.length).optional(),
-  workspace_id: z.uuid().optional(),
+  workspace_id: z.guid().optional(),
 });
 
 export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Route[] {

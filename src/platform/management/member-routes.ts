@@ -33,7 +33,7 @@ const all = { path: '/api/v1/orgs/current/members', tag: 'Members' } as const;
 const one = {
   path: '/api/v1/orgs/current/members/{identity_id}',
   tag: 'Members',
-  params: z.strictObject({ identity_id: z.uuid() }),
+  params: z.strictObject({ identity_id: z.guid() }),
 } as const;
 
 export const memberRoutes: readonly Route[] = [

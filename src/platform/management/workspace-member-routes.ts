@@ -26,7 +26,7 @@ const all = { path: '/api/v1/workspaces/current/members', tag: 'Members' } as co
 const one = {
   path: '/api/v1/workspaces/current/members/{identity_id}',
   tag: 'Members',
-  params: z.strictObject({ identity_id: z.uuid() }),
+  params: z.strictObject({ identity_id: z.guid() }),
 } as const;
 
 export const workspaceMemberRoutes: readonly Route[] = [

@@ -37,7 +37,7 @@ const all = { path: '/api/v1/workspaces', tag: 'Workspaces' } as const;
 const one = {
   path: '/api/v1/workspaces/{workspace_id}',
   tag: 'Workspaces',
-  params: z.strictObject({ workspace_id: z.uuid() }),
+  params: z.strictObject({ workspace_id: z.guid() }),
 } as const;
 
 export const workspaceRoutes: readonly Route[] = [

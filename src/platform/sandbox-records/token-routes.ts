@@ -102,7 +102,7 @@ const deleteToken = defineRoute({
   summary: 'Delete a token of a sandbox; it is rejected from then on',
   access: inWorkspace('sandboxes:manage'),
   tracking: { operation: 'delete_sandbox_token' },
-  params: z.strictObject({ sandbox: sandboxName, token_id: z.uuid() }),
+  params: z.strictObject({ sandbox: sandboxName, token_id: z.guid() }),
   responses: { 204: null },
   failures: [404],
   async handle({ db, workspaceId, params: { sandbox, token_id: id } }) {

@@ -281,6 +281,18 @@ describe('an invalid document', () => {
     expect(response.body.compute_config).toEqual({ k8s_namespaces: ['default'] });
     expect(response.body).not.toHaveProperty('region');
   });
+
+  it.each(['PATCH', 'PUT'])('may be what was read, with what is to be changed: %s', async (method) => {
+    const created = (await create()).body;
+    const body = { ...created, version: '2' };
+    const response = await api.ask(method, `${path}/${created.id}`, { key, body });
+    expect([response.status, response.body]).toEqual([200, { ...body, updated_at: expect.any(String) }]);
+  });
+
+  it('is not found by a UUID of any variant', async () => {
+    const response = await api.ask('GET', `${path}/12345678-1234-0234-8234-123456789012`, { key });
+    expect(response.status).toBe(404);
+  });
 });
 
 describe('an organization that is not entitled', () => {
