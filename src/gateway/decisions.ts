@@ -71,10 +71,10 @@ export class Decisions {
 
   /** Called at intervals. */
   expire(nowMs: number): void {
-    for (const { startedMs, giveUp, request } of this.#pending) {
+    for (const { startedMs, giveUp } of this.#pending) {
       // In the order in which they began.
       if (nowMs - startedMs < this.#limits.decideMs) return;
-      this.#options.log.warn({ host: request.host }, 'a request was not decided in time');
+      this.#options.log.warn('a request was not decided in time');
       giveUp(refuse('decision_timeout', { retryAfterMs: RETRY_MS }));
     }
   }
