@@ -7,6 +7,7 @@ import type { PlatformConfig } from './config.ts';
 import type { Store } from './store/database.ts';
 import type { Job } from './store/job.ts';
 import type { SendJob } from './store/jobs.ts';
+import type { Vault } from './vault/vault.ts';
 
 export type Module = {
   /** That of its folder. */
@@ -29,6 +30,8 @@ export type Module = {
 /** What routes are made with. */
 export type Wiring = {
   readonly config: PlatformConfig;
+  /** Seals values of tenants. The files that open them are listed in a test. */
+  readonly vault: Vault;
   /** Part of the transaction of the caller: the job exists once that commits. */
   readonly send: SendJob;
 };

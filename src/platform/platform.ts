@@ -14,6 +14,7 @@ import type { MetricsSource } from './platform-metrics.ts';
 import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
+import { createVault, type Vault } from './vault/vault.ts';
 import type { Pools } from './store/pools.ts';
 
 export type Platform = {
@@ -44,7 +45,7 @@ export async function openPlatform(
   await using opened = new AsyncDisposableStack();
   const storage = opened.adopt(await opening, (one) => one.close());
   const { pools } = storage;
-  await checkVault(config, pools.writes, log);
+  const vault = await openVault(config, pools.writes, log);
   const draining = new AbortController();
   let isStarted = false;
   const isReady = (): boolean => isStarted && !draining.signal.aborted;
@@ -60,7 +61,7 @@ export async function openPlatform(
   // Closed after the jobs, which may need them; started before the first request.
   const parts = opened.use(new AsyncDisposableStack());
   const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
-  const wiring: Wiring = { config, send: jobs.send };
+  const wiring: Wiring = { config, vault, send: jobs.send };
   await startModules(modules, { ...wiring, store: pools.long, log, roles, signal: draining.signal }, parts);
   isStarted = true;
   if (roles.serves) {
@@ -121,12 +122,12 @@ async function serve(
   return opened.adopt(server, (one) => one.close());
 }
 
-/** What cannot be opened is refused here, and not with the first request that needs it. */
-async function checkVault({ vault }: PlatformConfig, store: Store, log: Log): Promise<void> {
-  if ((await checkMasterKeys(store, vault)) === 'ready') return;
-  const file = vault.masterKeyFile;
-  log.info(
-    { file },
-    'the vault has no master key and seals nothing: run sallyport platform init to create one',
-  );
+/** A wrong master key is refused here, and not with the first request that needs it. */
+async function openVault({ vault }: PlatformConfig, store: Store, log: Log): Promise<Vault> {
+  if ((await checkMasterKeys(store, vault)) === 'absent')
+    log.info(
+      { file: vault.masterKeyFile },
+      'the vault has no master key and seals nothing: run sallyport platform init to create one',
+    );
+  return createVault(vault);
 }

@@ -16,6 +16,7 @@ const BELOW_MODULES: readonly string[] = [
   'platform/store',
   'platform/identity',
   'platform/audit',
+  'platform/vault',
   'platform/api',
 ];
 
@@ -64,7 +65,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/vault': ['base', 'platform/store'],
   'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
   'platform/config': ['base', 'platform/store', 'platform/api'],
-  'platform/module': ['base', 'platform/store', 'platform/api', 'platform/config'],
+  'platform/module': ['base', 'platform/store', 'platform/vault', 'platform/api', 'platform/config'],
   ...Object.fromEntries(MODULES.map((module) => [module, [...BELOW_MODULES, 'platform/module', ...MODULES]])),
   platform: [
     'base',
@@ -139,8 +140,15 @@ const REVEALING: readonly string[] = [
   'src/sidecar/state/sandbox-state.ts',
 ];
 
-/** The only files that may open a value that the vault has sealed, or a data key. */
-const UNSEALING: readonly string[] = ['src/platform/vault/rewrap.ts', 'src/platform/vault/vault.ts'];
+/** The only files that may open a value that the vault has sealed, a data key or the file of master keys. */
+const UNSEALING: readonly string[] = [
+  'src/platform/initialization.ts',
+  'src/platform/platform.ts',
+  'src/platform/vault/master-key-registry.ts',
+  'src/platform/vault/master-keys.ts',
+  'src/platform/vault/rewrap.ts',
+  'src/platform/vault/vault.ts',
+];
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');
 
@@ -249,7 +257,9 @@ function revelations(files: readonly SourceFile[]): readonly string[] {
 
 function unsealings(files: readonly SourceFile[]): readonly string[] {
   const unsealing = files.filter(({ text }) =>
-    /\b(?:unsealValue|unwrapKey)\b/.test(text.replaceAll(/\/\/.*$/gm, '')),
+    /\b(?:unsealValue|unwrapKey|createVault|(?:read|find)MasterKeys)\b/.test(
+      text.replaceAll(/\/\/.*$/gm, ''),
+    ),
   );
   return unsealing.map(({ path }) => path).filter((path) => !UNSEALING.includes(path));
 }

@@ -4,19 +4,22 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { z } from '../../src/base/schema.ts';
+import { Secret } from '../../src/base/secret.ts';
 import { anyone } from '../../src/platform/api/access.ts';
 import { defineRoute } from '../../src/platform/api/route.ts';
+import { createOrganization } from '../../src/platform/management/first-organization.ts';
 import type { Module } from '../../src/platform/module.ts';
 import { openPlatform, type Platform } from '../../src/platform/platform.ts';
 import { openStorage } from '../../src/platform/storage.ts';
 import { defineJob } from '../../src/platform/store/job.ts';
+import { createMasterKeyFile } from '../../src/platform/vault/master-keys.ts';
 import { createTestDatabase } from '../support/platform-database.ts';
 import { createScratch } from '../support/scratch.ts';
 import { createTestConfig } from '../support/test-wiring.ts';
 
 const log = createLog('silent', { write: () => undefined });
 
-async function open(role: string, modules: readonly Module[]): Promise<Platform> {
+async function open(role: string, modules: readonly Module[], more: object = {}): Promise<Platform> {
   const database = await createTestDatabase();
   onTestFinished(() => database[Symbol.asyncDispose]());
   const scratch = await createScratch();
@@ -26,6 +29,7 @@ async function open(role: string, modules: readonly Module[]): Promise<Platform>
     listen: '127.0.0.1:0',
     data_dir: join(scratch.path, 'data'),
     database: { url: database.url },
+    ...more,
   });
   return openPlatform(config, { log, version: '0.0.0', storage: openStorage(config, log), modules });
 }
@@ -100,4 +104,28 @@ it('what has started is closed when a later part fails', async () => {
   const isTaken = Promise.withResolvers<void>();
   await expect(open('work', [createEcho('one', steps, isTaken), failing])).rejects.toThrow('it has no key');
   expect(steps).toEqual(['one starts working', 'one closes']);
+});
+
+it('a module seals values in the vault, and is not started with a wrong master key', async () => {
+  const opened: (string | undefined)[] = [];
+  const sealing: Module = {
+    name: 'sealing',
+    async start({ store, vault }) {
+      const { workspaceId } = await store.write((trx) => createOrganization(trx, { name: 'One' }));
+      const place = { workspaceId, purpose: 'test', name: 'TOKEN', version: 1 };
+      const sealed = await store.write((trx) => vault.seal(trx, place, new Secret('hush')));
+      opened.push((await vault.unsealValue(store.db, place, sealed))?.reveal());
+      return undefined;
+    },
+  };
+  const scratch = await createScratch();
+  onTestFinished(() => scratch[Symbol.asyncDispose]());
+  const file = join(scratch.path, 'vault-master.key');
+  await createMasterKeyFile(file);
+  const platform = await open('work', [sealing], { vault: { master_key_file: file } });
+  await platform.close();
+  expect(opened).toEqual(['hush']);
+  const missing = { vault: { master_key_file: `${file}.other` } };
+  await expect(open('work', [sealing], missing)).rejects.toThrow('there is no master key');
+  expect(opened).toHaveLength(1);
 });

@@ -1,12 +1,15 @@
-// What the routes of the modules are made with in a test: the default config, and jobs that cannot be sent.
+// What the routes of the modules are made with in a test: the default config, a vault without a master key, and jobs that cannot
+// be sent.
 import { parsePlatformConfig, type PlatformConfig } from '../../src/platform/config.ts';
 import type { Wiring } from '../../src/platform/module.ts';
+import { createVault } from '../../src/platform/vault/vault.ts';
 
 export type TestWiring = { readonly canUseAuditLogs?: boolean | undefined; readonly send?: Wiring['send'] };
 
 export function createTestWiring({ canUseAuditLogs = false, send = refuseJobs }: TestWiring = {}): Wiring {
   return {
     config: createTestConfig({ default_org_features: { can_use_audit_logs: canUseAuditLogs } }),
+    vault: createVault({ masterKeyFile: '/nowhere/vault-master.key' }),
     send,
   };
 }
