@@ -49,7 +49,7 @@ export const exactlyOnce: readonly Mutation[] = [
     invariant: 'I4',
     name: 'the injected field is written twice',
     file: 'src/proxy/h1/outgoing-head.ts',
-    text: '[...own, injection.lines]',
+    text: 'own === NO_LINES ? [injection.lines] : [...own, injection.lines]',
     replacement: '[...own, injection.lines, injection.lines]',
     breaks: 'the origin receives the field twice',
   },

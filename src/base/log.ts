@@ -23,7 +23,7 @@ const BLOCKED_CHARS = 4 * 1024 * 1024;
 const FLUSH_DELAY_MS = 20;
 const MANY_CHARS = 16 * 1024;
 const MAX_DELAYS = 3;
-const FLUSH_CHARS = 128 * 1024;
+const FLUSH_CHARS = 192 * 1024;
 const PAGE_BYTES = FLUSH_CHARS + 32 * 1024;
 const RETRY_DELAY_MS = 50;
 /** When a write takes longer, its reader does not read. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { LinePages } from '../../src/base/log.ts';
 
-const PAGE_BYTES = 160 * 1024;
+const PAGE_BYTES = 224 * 1024;
 
 function takeAll(pages: LinePages): string[] {
   const taken: string[] = [];
@@ -19,7 +19,7 @@ describe('pages of lines', () => {
     ['short lines', Array.from({ length: 500 }, (_, i) => 1 + (i % 300))],
     ['lines that fill a page exactly', [PAGE_BYTES / 2, PAGE_BYTES / 2, 1]],
     ['a line that is larger than a page', [10, 200_000, 10, 20_000]],
-    ['more lines than a page holds', Array.from({ length: 700 }, () => 1000)],
+    ['more lines than a page holds', Array.from({ length: 1000 }, () => 1000)],
   ];
   it.each(sizes)('returns %s as they were added', (_, lengths) => {
     const pages = new LinePages();
@@ -53,9 +53,9 @@ describe('pages of lines', () => {
     const pages = new LinePages();
     pages.add('a'.repeat(20_000));
     const taken = pages.take();
-    pages.add('b'.repeat(90_000));
-    pages.add('c'.repeat(90_000));
+    pages.add('b'.repeat(120_000));
+    pages.add('c'.repeat(120_000));
     expect(taken?.toString()).toBe('a'.repeat(20_000));
-    expect(takeAll(pages).join('')).toBe('b'.repeat(90_000) + 'c'.repeat(90_000));
+    expect(takeAll(pages).join('')).toBe('b'.repeat(120_000) + 'c'.repeat(120_000));
   });
 });

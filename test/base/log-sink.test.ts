@@ -18,7 +18,7 @@ function finish(at: number): void {
 }
 
 const FLUSH_DELAY_MS = 20;
-const FLUSH_CHARS = 128 * 1024;
+const FLUSH_CHARS = 192 * 1024;
 const texts = (): string[] => writes.map(({ text }) => text);
 
 describe('the sink of log lines', () => {

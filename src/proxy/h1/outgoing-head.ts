@@ -27,7 +27,8 @@ export function outgoingRequestHead(
   if (isScrubbed) markAsking(head, drop);
   if (injection) markReplaced(head, injection, drop);
   const own = ownLines(plan);
-  const append = injection ? [...own, injection.lines] : own;
+  // A spread, even of an empty array, takes more memory than the plan of the request.
+  const append = !injection ? own : own === NO_LINES ? [injection.lines] : [...own, injection.lines];
   return rewriteRequestHead(head, { target: target.rewritten, drop, append });
 }
 
