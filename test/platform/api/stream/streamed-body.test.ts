@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import type { Streaming } from '../../../../src/platform/api/route.ts';
 import type { ServerEvent } from '../../../../src/platform/api/stream/event-stream.ts';
 import { bytesRoute, eventsRoute, get, openStreams } from './stream-scene.ts';
 
@@ -73,6 +74,27 @@ describe('a stream of events', () => {
     expect(rest).toContain('event: reconnect\ndata: {"last_event_id":"0"}\nid: 0\n\n');
     expect(rest.endsWith('0\r\n\r\n')).toBe(true);
     await closing;
+  });
+
+  it('goes on, where another process continues it, from the id that the drain named', async () => {
+    async function* produce({ signal, lastEventId }: Streaming): AsyncGenerator<ServerEvent> {
+      const first = Number(lastEventId ?? -1) + 1;
+      for (const id of [first, first + 1]) yield { data: id, id: String(id) };
+      await untilAborted(signal);
+    }
+    const first = await openStreams([eventsRoute(produce)]);
+    await using second = await openStreams([eventsRoute(produce)]);
+    await using client = await first.connect();
+    await client.send(get('/events'));
+    await client.readThrough('id: 1\n\n');
+    const closing = first[Symbol.asyncDispose]();
+    const [, lastId = ''] = /event: reconnect\n.*\nid: (.*)\n\n/.exec(await client.readToEnd()) ?? [];
+    await closing;
+    await using again = await second.connect();
+    await again.send(get('/events', `Last-Event-ID: ${lastId}`));
+    // Nothing is missing and nothing comes twice.
+    expect(await again.readThrough('id: 3\n\n')).toMatch(/data: 2\nid: 2\n\n[^]*data: 3\nid: 3\n\n$/);
+    again.reset();
   });
 
   it('ends, and its producer with it, when its client leaves', async () => {
