@@ -13,6 +13,8 @@ const INVISIBLE = String.raw`\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u
 export const LINE: RegExp = new RegExp(`^[^${CONTROLS}]*$`, 'u');
 /** A name that is shown in lists of names. */
 export const NAME: RegExp = new RegExp(`^[^${CONTROLS}${LONE_SURROGATES}${BIDIRECTIONAL}]*$`, 'u');
+/** As documents have it: not every language has patterns with surrogates, and no body may have a lone one anyway. */
+export const NAME_PATTERN: string = `^[^${CONTROLS}${BIDIRECTIONAL}]*$`;
 /** A name that is compared: two that look the same are the same. */
 export const VISIBLE: RegExp = new RegExp(`^[^${CONTROLS}${INVISIBLE}]*$`, 'u');
 

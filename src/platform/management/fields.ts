@@ -1,5 +1,5 @@
 // Field schemas that the documents of management share: names, roles, times, pages.
-import { NAME } from '../../base/json/printable-text.ts';
+import { NAME, NAME_PATTERN } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import {
@@ -17,7 +17,8 @@ export const displayName = z
   .max(128, { abort: true })
   .trim()
   .min(1)
-  .regex(NAME, 'Input must have no control characters');
+  .regex(NAME, 'Input must have no control characters')
+  .meta({ pattern: NAME_PATTERN });
 
 export const email = z
   .string()

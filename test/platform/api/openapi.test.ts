@@ -47,6 +47,19 @@ function schemasIn(value: unknown): readonly object[] {
   );
 }
 
+function patternsIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === 'pattern' && typeof member === 'string' ? [member] : patternsIn(member),
+  );
+}
+
+it('has patterns that every language can read: without Unicode properties and without surrogates', () => {
+  const patterns = patternsIn(document);
+  expect(patterns.length).toBeGreaterThan(20);
+  expect(patterns.filter((pattern) => /\\p|\\ud[89a-f]/i.test(pattern))).toEqual([]);
+});
+
 type WithContent = { readonly content: Readonly<Record<string, { readonly schema: unknown }>> };
 
 /** The JSON schema of a body, with what it points at in place of its references. */
