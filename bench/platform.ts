@@ -19,6 +19,7 @@ import {
   measure,
   startLoadClient,
 } from './platform/measure.ts';
+import { measureNeighbours } from './platform/neighbours.ts';
 import { formatReport, reportOf } from './platform/report.ts';
 import {
   findFastify,
@@ -46,6 +47,8 @@ function linkDatabaseServer(directory: string): void {
 type Options = {
   readonly json: boolean;
   readonly quick: boolean;
+  /** What the readers of one organization cost another, in place of the comparison. */
+  readonly neighbours: boolean;
   readonly rounds: number;
   readonly package: string | undefined;
   readonly profile: string | undefined;
@@ -57,16 +60,17 @@ function readOptions(): Options {
       options: {
         json: { type: 'boolean', default: false },
         quick: { type: 'boolean', default: false },
+        neighbours: { type: 'boolean', default: false },
         rounds: { type: 'string' },
         package: { type: 'string' },
         profile: { type: 'string' },
       },
     });
-    const { rounds: given = '9', json, quick } = values;
+    const { rounds: given = '9', json, quick, neighbours } = values;
     const rounds = Number(given);
     if (!Number.isSafeInteger(rounds) || rounds < 1)
       throw new Error(`--rounds must be a whole number of at least 1, not ${given}`);
-    return { json, quick, rounds, package: values.package, profile: values.profile };
+    return { json, quick, neighbours, rounds, package: values.package, profile: values.profile };
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
@@ -95,6 +99,11 @@ async function run(): Promise<void> {
   const installation = initialize(directory, packageDirectory);
   const sallyport = await startPlatform(children, installation, options.profile);
   const databasePid = moveDatabase(children, installation);
+  if (options.neighbours) {
+    const others = { port: sallyport.port, rounds: options.rounds };
+    const lines = await measureNeighbours(children, installation, others);
+    return console.log([...lines, ...warningsOf(machine).map((line) => `WARNING: ${line}`)].join('\n'));
+  }
   const listeners = await createListeners(installation, sallyport.port);
   const client = startLoadClient(children, installation, listeners);
   const counts = await countStatements(children, installation, client);

@@ -10,6 +10,9 @@ export type Load = {
   readonly method: 'GET' | 'POST';
   readonly fields: readonly string[];
   readonly listeners: readonly string[];
+  /** In place of those of the listeners, with what each response contains. */
+  readonly path?: string;
+  readonly wanted?: string;
   readonly clients: number;
   /** Undefined: until each client has sent `requests`. */
   readonly durationMs?: number;
@@ -60,7 +63,9 @@ async function runClient(load: Load, startMs: number): Promise<readonly number[]
 
 let reads = 0;
 
-function nextRead({ fields, listeners }: Load): { readonly text: string; readonly wanted: string } {
+function nextRead(load: Load): { readonly text: string; readonly wanted: string } {
+  const { fields, listeners, path, wanted = '' } = load;
+  if (path !== undefined) return { text: [`GET ${path} HTTP/1.1`, ...fields, '', ''].join('\r\n'), wanted };
   reads += 1;
   const id = listeners[reads % listeners.length] ?? '';
   return {

@@ -44,9 +44,10 @@ export function startLoadClient(
   children: Children,
   { key, workspaceId }: Installation,
   listeners: readonly string[],
+  name = 'clients',
 ): LoadClient {
   const program = join(import.meta.dirname, 'load-client.ts');
-  const child = children.start('clients', [process.execPath, program], { core: LOAD_CORE, output: 'ipc' });
+  const child = children.start(name, [process.execPath, program], { core: LOAD_CORE, output: 'ipc' });
   const fields = [
     'Host: platform.test',
     'User-Agent: bench',

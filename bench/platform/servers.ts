@@ -31,12 +31,25 @@ const START_DEADLINE_MS = 30_000;
 
 /** Creates the database, the first organization, its workspace and its key. */
 export function initialize(directory: string, packageDirectory: string): Installation {
-  const args = [launcherOf(packageDirectory), 'platform', 'init', '--data-dir', join(directory, 'data')];
+  const created = runPlatform(directory, packageDirectory, ['platform', 'init']);
+  return { directory, packageDirectory, ...created };
+}
+
+/** A second organization of the running platform, with a workspace and a key. */
+export function addOrganization(installation: Installation): Installation {
+  const { directory, packageDirectory } = installation;
+  const command = ['platform', 'organization', 'create', '--name', 'Other'];
+  return { ...installation, ...runPlatform(directory, packageDirectory, command) };
+}
+
+/** A command that prints a key, and its workspace to standard error. */
+function runPlatform(directory: string, packageDirectory: string, command: readonly string[]) {
+  const args = [launcherOf(packageDirectory), ...command, '--data-dir', join(directory, 'data')];
   const env = { PATH: process.env['PATH'], HOME: directory };
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
-  if (status !== 0) throw new Error(`sallyport platform init failed:\n${stderr}`);
+  if (status !== 0) throw new Error(`sallyport ${command.join(' ')} failed:\n${stderr}`);
   const [, workspaceId = ''] = /^workspace +(\S+)$/m.exec(stderr) ?? [];
-  return { directory, packageDirectory, key: stdout.trim(), workspaceId };
+  return { key: stdout.trim(), workspaceId };
 }
 
 export function startPlatform(
