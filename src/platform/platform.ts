@@ -118,6 +118,8 @@ async function serve(
   });
   opened.defer(() => authenticator.settle());
   const api = createApi(routes, { pools, authenticator, log, limits });
+  // After the last request.
+  opened.defer(() => api.settle());
   const server = await openServer({ api, listen, limits, trustedProxies, log, onFinished });
   return opened.adopt(server, (one) => one.close());
 }

@@ -34,6 +34,8 @@ export type Ask = {
   /** Of a client that leaves, and of a server that drains. */
   readonly left?: AbortSignal;
   readonly draining?: AbortSignal;
+  /** The exchange does not end with its response. */
+  readonly isLeftOpen?: boolean;
 };
 
 export type Asked = {
@@ -91,6 +93,8 @@ export type PlatformApiOptions = {
   readonly wrap?: (route: Route) => Route;
 };
 
+const NO_LIMIT = { perSecond: 1e6, burst: 1e6 };
+
 export async function createPlatformApi(options: PlatformApiOptions = {}): Promise<PlatformApi> {
   const database = await createTestDatabase(options.server === undefined ? {} : { server: options.server });
   const { store } = database;
@@ -109,6 +113,8 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     pools: onePool(store),
     authenticator,
     log: createLog('trace', { write: (line) => void logged.push(line) }),
+    // The tests of routes look at each event.
+    failureRates: { key: NO_LIMIT, organization: NO_LIMIT },
     limits: { ...defaultLimits, bodyBytes: options.maxBodyBytes ?? 1024 * 1024, ...options.limits },
   });
   return {
@@ -122,10 +128,13 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
       const closed = Promise.withResolvers<number>();
       const response = await api(toRequest(method, path, asked, closed.promise));
       const headers = new Headers(response.fields);
-      const text = await readText(response).finally(() => closed.resolve(response.status));
+      const text = await readText(response).finally(() => {
+        if (asked.isLeftOpen !== true) closed.resolve(response.status);
+      });
       return { status: response.status, headers, text, body: toBody(headers, text) };
     },
     async [Symbol.asyncDispose]() {
+      await api.settle();
       await authenticator.settle();
       await database[Symbol.asyncDispose]();
     },

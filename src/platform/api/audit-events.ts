@@ -1,13 +1,12 @@
 // The audit event of a request: in the request's own transaction when it succeeds, in a separate one when it was rejected
 // or failed.
-import { describeBug, type Log } from '../../base/log.ts';
-import { type AuditEntry, appendEvent, appendWithCommit, hasEvent } from '../audit/journal.ts';
+import { type AuditEntry, appendWithCommit } from '../audit/journal.ts';
 import type { Transaction } from '../store/database.ts';
-import type { RequestPools } from '../store/pools.ts';
 import type { Grant } from './access.ts';
 import { type Outcome, chooseResponse } from './responses.ts';
 import type { RequestContext } from './api-request.ts';
 import type { Route } from './route.ts';
+import type { FailureEvents } from './shares/failure-events.ts';
 
 type Audited<G> = { readonly route: Route; readonly context: RequestContext; readonly granted: G };
 
@@ -29,35 +28,26 @@ export async function appendSuccess(
 }
 
 /**
- * Never rejects: the response does not change, and the log reports a missing event. A caller who is not known leaves no
- * event, for there is no organization whose log could hold it.
+ * Never rejects: the response does not change. A caller who is not known leaves no event, for there is no organization whose
+ * log could hold it.
  */
 export async function recordFailure(
-  { pools, log }: { readonly pools: Pick<RequestPools, 'writes'>; readonly log: Log },
+  failures: FailureEvents,
   failed: Audited<Grant | undefined> & {
     readonly status: number;
     /** The event of its success, where the outcome of the commit is unknown: it may be stored all the same. */
     readonly pending: string | undefined;
   },
 ): Promise<void> {
-  const { granted, status, pending, context } = failed;
+  const { granted, status, pending } = failed;
   const entry = granted && toEntry({ ...failed, granted }, { isSuccess: false, status });
   if (entry === undefined) return;
-  try {
-    await pools.writes.write(async (trx) => {
-      await appendEvent(trx, entry);
-      // Its writer held the chain, which this transaction holds now: the event is stored, or never will be.
-      if (pending !== undefined && (await hasEvent(trx, pending))) throw new Succeeded();
-    });
-  } catch (error) {
-    if (error instanceof Succeeded) return;
-    const { requestId } = context.request;
-    log.error({ ...describeBug(error), request: requestId }, 'a failure is missing in the audit log');
-  }
+  const recorded = failures.record({ entry, pending });
+  // Who found no place, or no database, does not wait a second time.
+  if (pending !== undefined || !OVERLOADED.has(status)) await recorded;
 }
 
-/** Rolls back the event of a failure that was none. */
-class Succeeded extends Error {}
+const OVERLOADED: ReadonlySet<number> = new Set([429, 503]);
 
 /** Undefined where the route is not tracked, or grants no organization. */
 function toEntry(

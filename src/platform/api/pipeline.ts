@@ -23,6 +23,8 @@ import type { Call, Route } from './route.ts';
 import { createOpenStreams, type OpenStreams } from './stream/open-streams.ts';
 import { streamBody } from './stream/streamed-body.ts';
 import type { ServerLimits, TenantLimits } from './limits.ts';
+import { systemClock } from './shares/clock.ts';
+import { createFailureEvents, type FailureEvents, type FailureRates } from './shares/failure-events.ts';
 import type { Leave, Party } from './shares/fair-queue.ts';
 import { createTenantShares, type TenantShares } from './shares/tenant-shares.ts';
 
@@ -33,23 +35,37 @@ export type ApiScope = {
   readonly limits: Pick<ServerLimits, 'bodyBytes'> & TenantLimits;
   /** Made for this API when absent. */
   readonly streams?: OpenStreams;
+  /** Those of `failureRates` when absent. */
+  readonly failureRates?: FailureRates;
 };
 
 type Scope = ApiScope & {
   readonly limit: LimitRoute;
   readonly shares: TenantShares;
   readonly streams: OpenStreams;
+  readonly failures: FailureEvents;
 };
 
-export function createApi(routes: readonly Route[], parts: ApiScope): Api {
+export type RunningApi = Api & {
+  /** Stores the audit events that no request waits for. */
+  settle(): Promise<void>;
+};
+
+export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi {
+  const shares = createTenantShares(parts.pools, parts.limits);
+  const failures = createFailureEvents(
+    { store: shares.own, log: parts.log },
+    systemClock,
+    parts.failureRates,
+  );
   const scope: Scope = {
     streams: createOpenStreams(parts),
     ...parts,
-    shares: createTenantShares(parts.pools, parts.limits),
+    ...{ shares, failures },
     limit: createRouteLimits(),
   };
   const findRoute = createRouteTable(toRows(routes));
-  return async (request) => {
+  const respondTo: Api = async (request) => {
     const { target, method } = request.head;
     const url = new URL(`http://localhost${target}`);
     const { route: row, routes: rows, params } = findRoute(method, url.pathname);
@@ -67,6 +83,7 @@ export function createApi(routes: readonly Route[], parts: ApiScope): Api {
       return toFailure(scope, route, request, error).response;
     }
   };
+  return Object.assign(respondTo, { settle: () => failures.settle() });
 }
 
 type Row = Pick<Route, 'method' | 'path'> & { readonly route: Route };
@@ -99,7 +116,7 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
     const { response, status } = toFailure(scope, route, request, error);
     // What is unavailable, for the operator alone.
     if (status === 503) request.note({ cause: errorCode(error) });
-    await recordFailure(scope, { route, context, granted: known, status, pending });
+    await recordFailure(scope.failures, { route, context, granted: known, status, pending });
     return response;
   }
 }

@@ -34,6 +34,8 @@ export type AuditEntry = {
     | undefined;
   /** Of the response; undefined when there was none. */
   readonly status?: number | undefined;
+  /** How many requests it stands for, where they failed too often for an event of their own. */
+  readonly requests?: number | undefined;
   /** Ids of the affected resources. */
   readonly resources: readonly string[];
 };
@@ -103,6 +105,7 @@ function toRecord({
   userId,
   status,
   resources,
+  requests,
 }: AuditEntry): StoredRecord {
   return {
     operation_succeeded: isSuccess,
@@ -118,6 +121,7 @@ function toRecord({
       resource_ids: [...resources],
       ...(issuedBy === undefined ? {} : { credential_issued_by: issuedBy }),
       ...(UUID.test(request?.id ?? '') ? { request_id: request?.id } : {}),
+      ...(requests === undefined ? {} : { request_count: requests }),
     },
   };
 }

@@ -16,6 +16,8 @@ export const enrichments = z.strictObject({
   credential_issued_by: z.string().optional(),
   /** The X-Request-Id of the response, which the line in the log has too; absent when it is not a UUID. */
   request_id: z.string().optional(),
+  /** How many failed requests the event stands for; absent for one. */
+  request_count: z.int().optional(),
 });
 
 const schema = z.strictObject({

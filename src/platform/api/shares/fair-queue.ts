@@ -2,6 +2,7 @@
 // it cannot exceed. Within the shares the places are free for whoever asks; where several wait, the one that holds the
 // fewest comes first, and among equals the one that was served longest ago. Pure but for its clock.
 import { DomainError } from '../../../base/domain-error.ts';
+import type { Clock } from './clock.ts';
 
 /** Who asks: a key, and the organization that it belongs to. */
 export type Party = { readonly organization: string; readonly key: string };
@@ -14,13 +15,6 @@ export type QueueLimits = {
   readonly waitMs: number;
   /** Requests of one organization that wait; the next one is rejected at once. */
   readonly maxWaiting: number;
-};
-
-export type Clock = {
-  /** Milliseconds. */
-  now(): number;
-  /** Returns a function that cancels the call. */
-  after(ms: number, call: () => void): () => void;
 };
 
 /** Gives the places back; only the first call counts. */

@@ -9,17 +9,14 @@ export type RateLimit = {
 
 type Bucket = { tokens: number; atMs: number };
 
-/** What nobody has used for a while may be sent at once. */
-const BURST_SECONDS = 2;
-
-/** `now` returns milliseconds. A bucket that was not used for long is forgotten, which fills it. */
+/** `burst` tokens are there at first. `now` returns milliseconds. A bucket that was not used for long is forgotten, which fills it. */
 export function createRateLimit(options: {
   readonly perSecond: number;
+  readonly burst: number;
   readonly maxNames: number;
   now(): number;
 }): RateLimit {
-  const { perSecond, maxNames, now } = options;
-  const full = perSecond * BURST_SECONDS;
+  const { perSecond, burst: full, maxNames, now } = options;
   const buckets = new BoundedCache<Bucket>({ max: maxNames, now });
   return {
     take(name) {

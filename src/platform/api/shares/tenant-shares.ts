@@ -4,7 +4,8 @@ import { DomainError } from '../../../base/domain-error.ts';
 import type { Store } from '../../store/database.ts';
 import type { RequestPools } from '../../store/pools.ts';
 import type { TenantLimits } from '../limits.ts';
-import { type Clock, FairQueue, type Leave, type Party, type QueueLimits } from './fair-queue.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { FairQueue, type Leave, type Party, type QueueLimits } from './fair-queue.ts';
 import { createRateLimit } from './rate-limit.ts';
 
 export type TenantShares = {
@@ -18,28 +19,25 @@ export type TenantShares = {
   stream(party: Party, closed: Promise<unknown>): Promise<void>;
   /** Counts bytes of a request that the process holds. */
   ingest(party: Party, bytes: number): Promise<Leave>;
+  /** The writes of the process itself, such as events of failures: they have a share like that of an organization. */
+  readonly own: Store;
 };
 
 /** A client that waits longer has better things to do. */
 const WAIT_MS = 2_000;
 const MAX_WAITING = 256;
+/** What a client has not used for a while it may send at once. */
+const BURST_S = 2;
 /** More than are active at a time; the tables of buckets stay small. */
 const MAX_NAMES = 20_000;
-
-const systemClock: Clock = {
-  now: () => performance.now(),
-  after(ms, call) {
-    const timer = setTimeout(call, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 export function createTenantShares(
   pools: Pick<RequestPools, 'reads' | 'writes'>,
   limits: TenantLimits,
   clock: Clock = systemClock,
 ): TenantShares {
-  const rate = (perSecond: number) => createRateLimit({ perSecond, maxNames: MAX_NAMES, now: clock.now });
+  const rate = (perSecond: number) =>
+    createRateLimit({ perSecond, burst: perSecond * BURST_S, maxNames: MAX_NAMES, now: clock.now });
   const rates = { key: rate(limits.keyRequestsPerS), organization: rate(limits.organizationRequestsPerS) };
   const waits = { waitMs: WAIT_MS, maxWaiting: MAX_WAITING };
   const queue = (sizes: Sizes, what: string, waiting = waits): FairQueue =>
@@ -72,9 +70,12 @@ export function createTenantShares(
       void closed.then(await streams.enter(party));
     },
     ingest: (party, bytes) => ingest.enter(party, bytes),
+    own: within(pools.writes, writes, OWN),
   };
 }
 
+/** No organization has such an id. */
+const OWN: Party = { organization: 'own', key: 'own' };
 const TOO_FAST = 'Too many requests of this organization or key: send fewer in a second';
 
 type Sizes = Pick<QueueLimits, 'places' | 'perOrganization' | 'perKey'>;

@@ -1,5 +1,5 @@
 // A clock that stands still until a test moves it.
-import type { Clock } from '../../../../src/platform/api/shares/fair-queue.ts';
+import type { Clock } from '../../../../src/platform/api/shares/clock.ts';
 
 export type FakeClock = Clock & {
   /** Calls what is due by then, in order, and lets its promises settle. */

@@ -3,7 +3,7 @@ import { createRateLimit } from '../../../../src/platform/api/shares/rate-limit.
 
 it('a bucket lets a burst through, then its rate, and says truly when there is a token', () => {
   let nowMs = 0;
-  const limit = createRateLimit({ perSecond: 10, maxNames: 100, now: () => nowMs });
+  const limit = createRateLimit({ perSecond: 10, burst: 20, maxNames: 100, now: () => nowMs });
   const burst = Array.from({ length: 30 }, () => limit.take('a'));
   expect(burst.filter((waitMs) => waitMs === 0)).toHaveLength(20);
   expect(burst.at(-1)).toBe(100);
@@ -19,7 +19,7 @@ it('a bucket lets a burst through, then its rate, and says truly when there is a
 
 it('who is rejected uses no tokens: the rate is the same under a flood', () => {
   let nowMs = 0;
-  const limit = createRateLimit({ perSecond: 10, maxNames: 100, now: () => nowMs });
+  const limit = createRateLimit({ perSecond: 10, burst: 20, maxNames: 100, now: () => nowMs });
   let served = 0;
   for (; nowMs < 10_000; nowMs += 1) served += limit.take('a') === 0 ? 1 : 0;
   expect(served).toBeGreaterThanOrEqual(119);

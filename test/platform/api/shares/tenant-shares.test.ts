@@ -141,8 +141,7 @@ describe('streams', () => {
     });
     await using scene = await open({ routes: [route], limits: { organizationStreams: 2 } });
     const { api, a, b } = scene;
-    const ask = ({ key }: Tenant): Promise<Asked> => api.ask('GET', '/streams', { key });
-    // In this test no stream is ever closed.
+    const ask = ({ key }: Tenant): Promise<Asked> => api.ask('GET', '/streams', { key, isLeftOpen: true });
     expect((await ask(a)).status).toBe(200);
     const rejected = await ask(a);
     expect([rejected.status, Number(rejected.headers.get('retry-after'))]).toEqual([429, 1]);

@@ -1,0 +1,160 @@
+// The audit events of rejected and failed requests, which are not part of a transaction. They are written in batches, by few
+// connections, and never in the place of a write. Who fails too often gets sums instead of events: a flood of requests
+// that are rejected must neither fill the log nor slow down the organization.
+import { describeBug, type Log } from '../../../base/log.ts';
+import { type AuditEntry, appendEvent, hasEvent } from '../../audit/journal.ts';
+import type { Store, Transaction } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
+import type { Clock } from './clock.ts';
+import { FailureSums } from './failure-sums.ts';
+import { createRateLimit } from './rate-limit.ts';
+
+export type Failure = {
+  readonly entry: AuditEntry;
+  /** The event of its success, where the outcome of the commit is unknown: it may be stored all the same. */
+  readonly pending?: string | undefined;
+};
+
+export type FailureEvents = {
+  /**
+   * Resolves when the event is stored, at the latest after two seconds, or at once where it is summed. Never rejects: the
+   * response does not change.
+   */
+  record(failure: Failure): Promise<void>;
+  /** Writes what is not stored yet. */
+  settle(): Promise<void>;
+};
+
+/** Events of its own for so many failures at once, and for so many a second. */
+export type FailureRates = Readonly<
+  Record<'key' | 'organization', { readonly perSecond: number; readonly burst: number }>
+>;
+
+export const failureRates: FailureRates = {
+  key: { perSecond: 1, burst: 300 },
+  organization: { perSecond: 5, burst: 1_000 },
+};
+const MAX_NAMES = 20_000;
+/** Transactions at a time, of different organizations. */
+const MAX_WRITERS = 2;
+/** A batch holds the chain of its organization for some milliseconds. */
+const BATCH = 32;
+const MAX_QUEUED = 1_000;
+const RESPONSE_WAIT_MS = 2_000;
+const SUM_INTERVAL_MS = 60_000;
+
+type Queued = Failure & { done(): void };
+
+/** `store` is that of the writes, within a share of its own. */
+export function createFailureEvents(
+  { store, log }: { readonly store: Store; readonly log: Log },
+  clock: Clock,
+  rates = failureRates,
+): FailureEvents {
+  const table = { maxNames: MAX_NAMES, now: clock.now };
+  const keys = createRateLimit({ ...rates.key, ...table });
+  const organizations = createRateLimit({ ...rates.organization, ...table });
+  const queues = new Map<string, Queued[]>();
+  const writers = new Map<string, Promise<void>>();
+  const sums = new FailureSums();
+  let queued = 0;
+  let cancelFlush: (() => void) | undefined;
+  let flushing = Promise.resolve();
+
+  const write = async (batch: readonly Queued[]): Promise<void> => {
+    try {
+      await store.write((trx) => appendAll(trx, batch));
+    } catch (error) {
+      if (error instanceof Succeeded) return;
+      log.warn(describeBug(error), 'events of failures could not be stored: they are stored as sums');
+      for (const { entry, pending } of batch) {
+        if (pending === undefined) sum(entry);
+        // It may have been a success.
+        else log.error({ request: entry.request?.id }, 'a failure is missing in the audit log');
+      }
+    } finally {
+      for (const { done } of batch) done();
+    }
+  };
+  const start = (): void => {
+    for (const [organization, queue] of queues) {
+      if (writers.size >= MAX_WRITERS) return;
+      if (writers.has(organization)) continue;
+      const batch = takeBatch(queue);
+      queued -= batch.length;
+      // The next batch comes after those of the others.
+      queues.delete(organization);
+      if (queue.length > 0) queues.set(organization, queue);
+      const writing = write(batch).finally(() => {
+        writers.delete(organization);
+        start();
+      });
+      writers.set(organization, writing);
+    }
+  };
+  const sum = (entry: AuditEntry): void => {
+    sums.add(entry);
+    cancelFlush ??= clock.after(SUM_INTERVAL_MS, () => void (flushing = flushing.then(flush)));
+  };
+  const flush = async (): Promise<void> => {
+    cancelFlush?.();
+    cancelFlush = undefined;
+    for (const entries of sums.take()) {
+      try {
+        await store.write((trx) =>
+          appendAll(
+            trx,
+            entries.map((entry) => ({ entry })),
+          ),
+        );
+      } catch (error) {
+        log.warn(describeBug(error), 'sums of failures could not be stored: the next attempt includes them');
+        for (const entry of entries) sum(entry);
+      }
+    }
+  };
+
+  return {
+    async record(failure) {
+      const { organizationId, keyId = '' } = failure.entry;
+      const isTooMany =
+        queued >= MAX_QUEUED ||
+        keys.take(`${organizationId}/${keyId}`) > 0 ||
+        organizations.take(organizationId) > 0;
+      if (isTooMany && failure.pending === undefined) return sum(failure.entry);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const queue = queues.get(organizationId) ?? [];
+      queues.set(organizationId, queue);
+      queue.push({ ...failure, done: resolve });
+      queued += 1;
+      start();
+      const cancel = clock.after(RESPONSE_WAIT_MS, resolve);
+      await promise;
+      cancel();
+    },
+    async settle() {
+      while (writers.size > 0) await Promise.all(writers.values());
+      await flushing.then(flush);
+      cancelFlush?.();
+    },
+  };
+}
+
+/** One whose outcome is not known stands alone: it may turn out to be no failure. */
+function takeBatch(queue: Queued[]): readonly Queued[] {
+  const alone = queue.findIndex(({ pending }) => pending !== undefined);
+  return queue.splice(0, alone === 0 ? 1 : Math.min(BATCH, alone === -1 ? BATCH : alone));
+}
+
+async function appendAll(trx: Transaction, failures: readonly Failure[]): Promise<void> {
+  // A chain that is held for long must not keep the failures of other organizations waiting.
+  await sql`set local lock_timeout = '1s'`.execute(trx);
+  for (const { entry, pending } of failures) {
+    await appendEvent(trx, entry);
+    // Its writer held the chain, which this transaction holds now: the event is stored, or never will be.
+    if (pending !== undefined && (await hasEvent(trx, pending))) throw new Succeeded();
+  }
+}
+
+/** Rolls back the event of a failure that was none. */
+class Succeeded extends Error {}
