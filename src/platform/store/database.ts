@@ -2,6 +2,7 @@
 import { Client, Pool, type PoolClient, type PoolConfig, Query } from 'pg';
 import { codeOf, isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
 import {
+  CompiledQuery,
   type ConnectionProvider,
   Kysely,
   type KyselyTransaction,
@@ -172,9 +173,66 @@ export async function connectOnce<T>(
   }
 }
 
+/** A connection for notifications. */
+export type Listener = AsyncDisposable & {
+  run(statement: string): Promise<void>;
+  /** Resolves with the reason when the connection has ended. */
+  readonly ended: Promise<Error>;
+};
+
+/** How long the server may take for a statement of a listener. */
+const LISTENER_TIMEOUT_MS = 10_000;
+
+export async function openListener(
+  connection: Connection,
+  onNotification: (channel: string, payload: string) => void,
+): Promise<Listener> {
+  const client = new Client({
+    application_name: 'sallyport notifications',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: LISTENER_TIMEOUT_MS,
+    keepAlive: true,
+    ...withSearchPath(connection),
+  });
+  const ended = Promise.withResolvers<Error>();
+  client.on('error', (error) => ended.resolve(error));
+  client.on('end', () => ended.resolve(new Error('the connection for notifications has ended')));
+  client.on('notification', ({ channel, payload = '' }) => onNotification(channel, payload));
+  await client.connect();
+  return {
+    async run(statement) {
+      await client.query(statement);
+    },
+    ended: ended.promise,
+    // Not waited for: a server that hangs ends nothing.
+    [Symbol.asyncDispose]: async () => void client.end().catch(() => undefined),
+  };
+}
+
 // Never empty: with an empty string pg would read PGOPTIONS.
 function withSearchPath(connection: Connection): Connection {
   return { ...connection, options: `${connection.options ?? ''} -c search_path=public`.trim() };
+}
+
+/** Runs what kysely cannot do, such as COPY, on the connection of the transaction. */
+export async function runOnClient<T>(trx: Transaction, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  // The BEGIN is sent with the first statement.
+  await trx.executeQuery(CompiledQuery.raw('select 1'));
+  const { rows } = await trx.executeQuery<T>(CompiledQuery.raw('', [new ClientWork(work)]));
+  return rows[0] as T;
+}
+
+/** Takes the place of a statement on its way through kysely. */
+class ClientWork {
+  readonly #work: (client: PoolClient) => Promise<unknown>;
+
+  constructor(work: (client: PoolClient) => Promise<unknown>) {
+    this.#work = work;
+  }
+
+  async run(client: PoolClient): Promise<GroupResult> {
+    return { command: 'COPY', rows: [await this.#work(client)] };
+  }
 }
 
 type Guarding = Pick<DatabaseOptions, 'hasNamedStatements' | 'onUnreachable'>;
@@ -208,6 +266,8 @@ function guardClient(client: PoolClient, { hasNamedStatements = true }: Guarding
     }),
   );
   const query = (text: string, values: unknown[]): Promise<GroupResult> => {
+    const [work] = values;
+    if (work instanceof ClientWork) return work.run(client).catch(rethrow);
     const { name, isSentWithCommit = false } = findStatement(text) ?? {};
     const config = { text, values, ...(name !== undefined && hasNamedStatements ? { name } : {}) };
     return run({ config, isSentWithCommit });

@@ -1,9 +1,8 @@
 // The only file that uses kysely, which builds SQL instead of concatenating it.
 import type { ColumnType } from 'kysely';
 
-export { Kysely, PostgresDialect, sql } from 'kysely';
+export { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
 export type {
-  CompiledQuery,
   ConnectionProvider,
   Generated,
   Selectable,

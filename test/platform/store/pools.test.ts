@@ -76,7 +76,7 @@ describe('a connection that does not come in time is `unavailable`', () => {
   const limits = { acquireMs: 50, lockMs: 1000, statementMs: 1000 };
   const unavailable = { name: 'DomainError', kind: 'unavailable', retryMs: 1000 };
 
-  it('where the server accepts and never responds', async () => {
+  it('where the server accepts and never responds, for a new one and for one that is waited for', async () => {
     await using scratch = await createScratch();
     const silent = createServer((socket) => socket.on('error', () => undefined).resume());
     await new Promise<void>((resolve) => silent.listen(join(scratch.path, '.s.PGSQL.5432'), resolve));
@@ -87,15 +87,5 @@ describe('a connection that does not come in time is `unavailable`', () => {
     );
     await store.close();
     await new Promise((resolve) => silent.close(resolve));
-  });
-
-  it('where every connection stays taken', async () => {
-    await using database = await createTestDatabase();
-    const { connection } = database;
-    const store = openDatabase({ connection, maxConnections: 1, limits, onError: () => undefined });
-    await store.db.connection().execute(async () => {
-      await expect(sql`select 1`.execute(store.db)).rejects.toMatchObject(unavailable);
-    });
-    await store.close();
   });
 });

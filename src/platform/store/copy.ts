@@ -1,0 +1,74 @@
+// The only file that uses pg-copy-streams, which is loaded with the first copy: many rows in one statement, no faster than
+// the database takes them. A copy is part of its transaction: an error or an abort in the middle leaves no row.
+import { pipeline } from 'node:stream/promises';
+import { runOnClient, type Transaction } from './database.ts';
+import type { Tables } from './tables.ts';
+
+export type CopyValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Date
+  | Buffer
+  | null
+  | { readonly json: unknown };
+
+export type Copy<T extends keyof Tables = keyof Tables> = {
+  readonly table: T;
+  /** Of each row, in the order of its values. */
+  readonly columns: readonly (keyof Tables[T] & string)[];
+  readonly rows: Iterable<readonly CopyValue[]> | AsyncIterable<readonly CopyValue[]>;
+  readonly signal?: AbortSignal;
+};
+
+/**
+ * Returns the number of rows. The rows are read as fast as the database takes them, so that their memory is bounded; the
+ * statement timeout of the transaction's pool holds for all of them together.
+ */
+export async function copyRows<T extends keyof Tables>(trx: Transaction, copy: Copy<T>): Promise<number> {
+  const { from } = await import('pg-copy-streams');
+  const { table, columns, rows, signal } = copy;
+  const names = columns.map((name) => `"${name}"`).join(', ');
+  return runOnClient(trx, async (client) => {
+    const failed: { error?: unknown } = {};
+    const target = client.query(from(`copy public."${table}" (${names}) from stdin`));
+    try {
+      await pipeline(() => toPieces(rows, failed), target, signal === undefined ? {} : { signal });
+    } catch (error) {
+      throw signal?.aborted === true ? signal.reason : (failed.error ?? error);
+    }
+    return target.rowCount;
+  });
+}
+
+/** Small enough to wait for the database often, and large enough for few packets. */
+const PIECE_CHARS = 64 * 1024;
+
+async function* toPieces(rows: Copy['rows'], failed: { error?: unknown }): AsyncGenerator<string> {
+  try {
+    let piece = '';
+    for await (const row of rows) {
+      piece += `${row.map(toText).join('\t')}\n`;
+      if (piece.length < PIECE_CHARS) continue;
+      yield piece;
+      piece = '';
+    }
+    if (piece !== '') yield piece;
+  } catch (error) {
+    failed.error = error;
+    // The text of this error is sent to the database, which logs it.
+    throw new Error('the rows could not be read');
+  }
+}
+
+/** The text format of COPY: one line for a row, `\N` for null. */
+function toText(value: CopyValue): string {
+  if (value === null) return '\\N';
+  if (value instanceof Date) return value.toISOString();
+  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`;
+  const text = typeof value === 'object' ? JSON.stringify(value.json) : String(value);
+  return text.replace(/[\\\n\r\t]/g, (character) => ESCAPES[character] ?? '');
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
