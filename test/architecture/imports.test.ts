@@ -117,7 +117,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   'node-forge': 'src/tls/certificate.ts',
   pg: 'src/platform/store/database.ts',
   'pg-boss': 'src/platform/store/jobs.ts',
-  'pg-copy-streams': 'src/platform/store/copy.ts',
+  'pg-copy-streams': 'src/platform/store/postgres/copy.ts',
   'pg-connection-string': 'src/platform/store/connection.ts',
   picomatch: 'src/policy/match/host-pattern.ts',
   pino: 'src/base/log.ts',
@@ -129,7 +129,13 @@ const ADAPTERS: Readonly<Record<string, string>> = {
 };
 
 /** Packages that may only be loaded when first needed. */
-const LAZY: readonly string[] = ['@aws-sdk/client-s3', 'libsodium-wrappers', 'pg-boss', 'pg-copy-streams', 'undici'];
+const LAZY: readonly string[] = [
+  '@aws-sdk/client-s3',
+  'libsodium-wrappers',
+  'pg-boss',
+  'pg-copy-streams',
+  'undici',
+];
 
 /** The only files that may read the value of a secret. */
 const REVEALING: readonly string[] = [

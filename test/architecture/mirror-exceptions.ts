@@ -44,6 +44,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/management/member-shapes.ts': 'test/platform/management/member-routes.test.ts',
   'src/platform/api/pipeline.ts': 'test/platform/api/unavailable.test.ts',
   'src/platform/api/route.ts': 'test/platform/api/request-parts.test.ts',
+  'src/platform/api/shares/clock.ts': 'test/platform/api/shares/tenant-shares.test.ts',
   'src/platform/audit-verification.ts': 'test/cli/audit.test.ts',
   'src/platform/audit/checkpointing.ts': 'test/platform/audit/forgery.test.ts',
   'src/platform/audit/json-text.ts': 'test/platform/audit/stored-record.test.ts',

@@ -7,7 +7,7 @@ import type { Store, Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { Clock } from './clock.ts';
 import { FailureSums } from './failure-sums.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit, type RateLimit } from './rate-limit.ts';
 
 export type Failure = {
   readonly entry: AuditEntry;
@@ -45,99 +45,119 @@ const SUM_INTERVAL_MS = 60_000;
 
 type Queued = Failure & { done(): void };
 
+type Writing = { readonly store: Store; readonly log: Log };
+
 /** `store` is that of the writes, within a share of its own. */
 export function createFailureEvents(
-  { store, log }: { readonly store: Store; readonly log: Log },
+  writing: Writing,
   clock: Clock,
-  rates = failureRates,
+  rates: FailureRates = failureRates,
 ): FailureEvents {
-  const table = { maxNames: MAX_NAMES, now: clock.now };
-  const keys = createRateLimit({ ...rates.key, ...table });
-  const organizations = createRateLimit({ ...rates.organization, ...table });
-  const queues = new Map<string, Queued[]>();
-  const writers = new Map<string, Promise<void>>();
-  const sums = new FailureSums();
-  let queued = 0;
-  let cancelFlush: (() => void) | undefined;
-  let flushing = Promise.resolve();
+  return new Recorder(writing, clock, rates);
+}
 
-  const write = async (batch: readonly Queued[]): Promise<void> => {
+class Recorder implements FailureEvents {
+  readonly #store: Store;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #keys: RateLimit;
+  readonly #organizations: RateLimit;
+  readonly #queues = new Map<string, Queued[]>();
+  readonly #writers = new Map<string, Promise<void>>();
+  readonly #sums = new FailureSums();
+  #queued = 0;
+  #cancelFlush: (() => void) | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+
+  constructor({ store, log }: Writing, clock: Clock, rates: FailureRates) {
+    const table = { maxNames: MAX_NAMES, now: clock.now };
+    this.#keys = createRateLimit({ ...rates.key, ...table });
+    this.#organizations = createRateLimit({ ...rates.organization, ...table });
+    [this.#store, this.#log, this.#clock] = [store, log, clock];
+  }
+
+  async record(failure: Failure): Promise<void> {
+    if (failure.pending === undefined && this.#isTooMany(failure.entry)) return this.#sum(failure.entry);
+    const { organizationId } = failure.entry;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const queue = this.#queues.get(organizationId) ?? [];
+    this.#queues.set(organizationId, queue);
+    queue.push({ ...failure, done: resolve });
+    this.#queued += 1;
+    this.#start();
+    const cancel = this.#clock.after(RESPONSE_WAIT_MS, resolve);
+    await promise;
+    cancel();
+  }
+
+  async settle(): Promise<void> {
+    while (this.#writers.size > 0) await Promise.all(this.#writers.values());
+    await this.#flushing.then(() => this.#flush());
+    this.#cancelFlush?.();
+  }
+
+  #isTooMany({ organizationId, keyId = '' }: AuditEntry): boolean {
+    if (this.#queued >= MAX_QUEUED) return true;
+    const waitMs = this.#keys.take(`${organizationId}/${keyId}`) || this.#organizations.take(organizationId);
+    return waitMs > 0;
+  }
+
+  #start(): void {
+    for (const [organization, queue] of this.#queues) {
+      if (this.#writers.size >= MAX_WRITERS) return;
+      if (this.#writers.has(organization)) continue;
+      const batch = takeBatch(queue);
+      this.#queued -= batch.length;
+      // The next batch comes after those of the others.
+      this.#queues.delete(organization);
+      if (queue.length > 0) this.#queues.set(organization, queue);
+      const writer = this.#write(batch).finally(() => {
+        this.#writers.delete(organization);
+        this.#start();
+      });
+      this.#writers.set(organization, writer);
+    }
+  }
+
+  async #write(batch: readonly Queued[]): Promise<void> {
     try {
-      await store.write((trx) => appendAll(trx, batch));
+      await this.#store.write((trx) => appendAll(trx, batch));
     } catch (error) {
       if (error instanceof Succeeded) return;
-      log.warn(describeBug(error), 'events of failures could not be stored: they are stored as sums');
+      this.#log.warn(describeBug(error), 'events of failures could not be stored: they are stored as sums');
       for (const { entry, pending } of batch) {
-        if (pending === undefined) sum(entry);
+        if (pending === undefined) this.#sum(entry);
         // It may have been a success.
-        else log.error({ request: entry.request?.id }, 'a failure is missing in the audit log');
+        else this.#log.error({ request: entry.request?.id }, 'a failure is missing in the audit log');
       }
     } finally {
       for (const { done } of batch) done();
     }
-  };
-  const start = (): void => {
-    for (const [organization, queue] of queues) {
-      if (writers.size >= MAX_WRITERS) return;
-      if (writers.has(organization)) continue;
-      const batch = takeBatch(queue);
-      queued -= batch.length;
-      // The next batch comes after those of the others.
-      queues.delete(organization);
-      if (queue.length > 0) queues.set(organization, queue);
-      const writing = write(batch).finally(() => {
-        writers.delete(organization);
-        start();
-      });
-      writers.set(organization, writing);
-    }
-  };
-  const sum = (entry: AuditEntry): void => {
-    sums.add(entry);
-    cancelFlush ??= clock.after(SUM_INTERVAL_MS, () => void (flushing = flushing.then(flush)));
-  };
-  const flush = async (): Promise<void> => {
-    cancelFlush?.();
-    cancelFlush = undefined;
-    for (const entries of sums.take()) {
+  }
+
+  #sum(entry: AuditEntry): void {
+    this.#sums.add(entry);
+    this.#cancelFlush ??= this.#clock.after(SUM_INTERVAL_MS, () => {
+      this.#flushing = this.#flushing.then(() => this.#flush());
+    });
+  }
+
+  async #flush(): Promise<void> {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    for (const entries of this.#sums.take()) {
       try {
-        await store.write((trx) =>
-          appendAll(
-            trx,
-            entries.map((entry) => ({ entry })),
-          ),
-        );
+        const failures = entries.map((entry) => ({ entry }));
+        await this.#store.write((trx) => appendAll(trx, failures));
       } catch (error) {
-        log.warn(describeBug(error), 'sums of failures could not be stored: the next attempt includes them');
-        for (const entry of entries) sum(entry);
+        this.#log.warn(
+          describeBug(error),
+          'sums of failures could not be stored: the next attempt includes them',
+        );
+        for (const entry of entries) this.#sum(entry);
       }
     }
-  };
-
-  return {
-    async record(failure) {
-      const { organizationId, keyId = '' } = failure.entry;
-      const isTooMany =
-        queued >= MAX_QUEUED ||
-        keys.take(`${organizationId}/${keyId}`) > 0 ||
-        organizations.take(organizationId) > 0;
-      if (isTooMany && failure.pending === undefined) return sum(failure.entry);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const queue = queues.get(organizationId) ?? [];
-      queues.set(organizationId, queue);
-      queue.push({ ...failure, done: resolve });
-      queued += 1;
-      start();
-      const cancel = clock.after(RESPONSE_WAIT_MS, resolve);
-      await promise;
-      cancel();
-    },
-    async settle() {
-      while (writers.size > 0) await Promise.all(writers.values());
-      await flushing.then(flush);
-      cancelFlush?.();
-    },
-  };
+  }
 }
 
 /** One whose outcome is not known stands alone: it may turn out to be no failure. */

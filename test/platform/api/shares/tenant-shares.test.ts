@@ -25,23 +25,24 @@ it.each([
   expect(sharesOf(places)).toEqual({ places, perOrganization, perKey });
 });
 
-type Tenant = { readonly id: string; readonly key: string };
+type Tenant = { readonly id: string; readonly key: string; readonly workspace: string };
 type Scene = AsyncDisposable & { readonly api: PlatformApi; readonly a: Tenant; readonly b: Tenant };
 
 async function open(options: PlatformApiOptions = {}): Promise<Scene> {
   const api = await createPlatformApi(options);
   const addTenant = async (): Promise<Tenant> => {
     const id = await api.addOrganization();
-    await api.addWorkspace(id);
-    return { id, key: await api.addServiceKey(id, 'ORGANIZATION_ADMIN') };
+    const workspace = await api.addWorkspace(id);
+    return { id, workspace, key: await api.addServiceKey(id, 'ORGANIZATION_ADMIN') };
   };
   const [a, b] = [await addTenant(), await addTenant()];
   return { api, a, b, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() };
 }
 
-const create = ({ api }: Scene, { key }: Tenant): Promise<Asked> =>
+const create = ({ api }: Scene, { key, workspace }: Tenant): Promise<Asked> =>
   api.ask('POST', '/v2/listeners', {
     key,
+    tenant: workspace,
     body: { compute_type: 'k8s', compute_id: randomUUID(), compute_config: {} },
   });
 
@@ -79,7 +80,7 @@ describe('connections', () => {
     const { api, a, b } = scene;
     const waiting = Array.from({ length: 40 }, () => api.ask('GET', '/slow', { key: a.key }));
     await begun.promise;
-    const read = await api.ask('GET', '/v2/listeners', { key: b.key });
+    const read = await api.ask('GET', '/api/v1/workspaces', { key: b.key });
     expect([read.status, running]).toEqual([200, 5]);
     released.resolve();
     const statuses = new Set((await Promise.all(waiting)).map(({ status }) => status));
@@ -156,10 +157,11 @@ describe('the rate', () => {
     const viewer = await api.addMemberKey(a.id, 'ORGANIZATION_USER');
     const statuses: number[] = [];
     for (let count = 0; count < 3; count += 1)
-      statuses.push((await api.ask('PATCH', '/api/v1/orgs/current', { key: viewer, body: {} })).status);
+      statuses.push((await api.ask('GET', '/api/v1/audit-logs', { key: viewer })).status);
     expect(statuses).toEqual([403, 403, 429]);
-    const { status, headers } = await api.ask('GET', '/v2/listeners', { key: viewer });
+    const { status, headers } = await api.ask('GET', '/api/v1/workspaces', { key: viewer });
     expect([status, headers.get('retry-after')]).toEqual([429, '1']);
-    for (const { key } of [a, b]) expect((await api.ask('GET', '/v2/listeners', { key })).status).toBe(200);
+    for (const { key } of [a, b])
+      expect((await api.ask('GET', '/api/v1/workspaces', { key })).status).toBe(200);
   });
 });

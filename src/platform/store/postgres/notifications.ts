@@ -2,8 +2,8 @@
 // subscription. They wake somebody who then reads the tables. They are no record: what is sent while a connection is lost
 // never arrives. A pooler in transaction mode cannot carry that connection.
 import { setTimeout } from 'node:timers/promises';
-import { type Connection, openListener, type Transaction } from './database.ts';
-import { sql } from './sql.ts';
+import { type Connection, openListener, type Transaction } from '../database.ts';
+import { sql } from '../sql.ts';
 
 /** Every channel. A new one is added here, so that no text of a caller becomes a name. */
 export const channels = ['agent_runs', 'deployments', 'exports', 'sandboxes', 'traces'] as const;
@@ -91,7 +91,7 @@ export function openNotifications(options: {
       const known = subscribers.get(nameOf(channel));
       known?.add(subscriber);
       running ??= run();
-      // One who comes while the connection is lost is told with the others when it is there again.
+      // One who comes while the connection is lost learns with the others that it is there again.
       await Promise.race([first.promise, closed]);
       return () => void known?.delete(subscriber);
     },

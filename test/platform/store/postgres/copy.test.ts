@@ -1,8 +1,8 @@
 // Many rows at once: every value arrives as it was, memory is bounded, and what is cut short leaves no row.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { copyRows, type CopyValue } from '../../../src/platform/store/copy.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { copyRows, type CopyValue } from '../../../../src/platform/store/postgres/copy.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 
 let database: TestDatabase;
 let workspace: string;

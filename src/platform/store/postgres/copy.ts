@@ -1,8 +1,8 @@
 // The only file that uses pg-copy-streams, which is loaded with the first copy: many rows in one statement, no faster than
 // the database takes them. A copy is part of its transaction: an error or an abort in the middle leaves no row.
 import { pipeline } from 'node:stream/promises';
-import { runOnClient, type Transaction } from './database.ts';
-import type { Tables } from './tables.ts';
+import { runOnClient, type Transaction } from '../database.ts';
+import type { Tables } from '../tables.ts';
 
 export type CopyValue =
   | string
@@ -58,7 +58,7 @@ async function* toPieces(rows: Copy['rows'], failed: { error?: unknown }): Async
   } catch (error) {
     failed.error = error;
     // The text of this error is sent to the database, which logs it.
-    throw new Error('the rows could not be read');
+    throw new Error('the rows could not be read', { cause: error });
   }
 }
 

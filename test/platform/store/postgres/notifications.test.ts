@@ -1,14 +1,14 @@
-// A message reaches every process once its transaction is committed, and who may have missed one is told.
+// A message reaches every process once its transaction is committed, and who may have missed one learns of it.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { connectOnce } from '../../../src/platform/store/database.ts';
+import { connectOnce } from '../../../../src/platform/store/database.ts';
 import {
-  channels,
+  type Channel,
   type Notifications,
   notify,
   openNotifications,
   type Subscriber,
-} from '../../../src/platform/store/notifications.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+} from '../../../../src/platform/store/postgres/notifications.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 
 let database: TestDatabase;
 const opened: Notifications[] = [];
@@ -44,7 +44,7 @@ function open(onError: (error: unknown) => void = () => undefined): Notification
   return one;
 }
 
-const send = (payload: string, channel: (typeof channels)[number] = 'exports'): Promise<void> =>
+const send = (payload: string, channel: Channel = 'exports'): Promise<void> =>
   database.store.write((trx) => notify(trx, channel, payload));
 
 it('reaches the subscribers of its channel in every process, in order', async () => {
@@ -84,7 +84,7 @@ it('has at most 7999 bytes', async () => {
   await expect(send(`${longest}x`)).rejects.toThrow(RangeError);
 });
 
-it('is received again after the connection was lost, and whoever subscribed is told of the loss', async () => {
+it('is received again after the connection was lost, and whoever subscribed learns of the loss', async () => {
   const lost = Promise.withResolvers<unknown>();
   const notifications = open(lost.resolve);
   const [one, other] = [createInbox(), createInbox()];
