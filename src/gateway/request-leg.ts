@@ -37,7 +37,11 @@ export class RequestLeg<Owner extends RequestLegOwner = RequestLegOwner> {
 
   /** NTLM and Negotiate authenticate a connection: what is sent on it next would be sent as this caller (RFC 4559 §6). */
   get authenticatesConnection(): boolean {
-    return [this.headers['authorization']].flat().some((value) => CONNECTION_SCHEME.test(value ?? ''));
+    const value = this.headers['authorization'];
+    if (value === undefined) return false;
+    return typeof value === 'string'
+      ? CONNECTION_SCHEME.test(value)
+      : value.some((one) => CONNECTION_SCHEME.test(one));
   }
 
   /** http-proxy-3 listens for errors of the client, which the connection handles. */
