@@ -129,7 +129,9 @@ async function createIn<G extends OrganizationGrant, B extends NewToken>(
   const expiresAt = expires_at === null ? null : new Date(expires_at);
   requireWithinLife(call.caller, expiresAt);
   const maker = { created_by_key_id: call.caller.keyId, created_by_user_id: call.caller.userId ?? null };
-  const home = typeof scope.workspaceId === 'string' ? null : await findHome(call);
+  const asked = await findHome(call);
+  // A key of one workspace has it as its home.
+  const home = typeof scope.workspaceId === 'string' ? null : asked;
   const wanted = { ...owner, ...maker, description, expires_at: expiresAt, home_workspace_id: home };
   const { text, ...created } = await createKey(call.db, scope, wanted);
   return {
@@ -184,7 +186,7 @@ const ofWorkspace = createKeyRoutes({
   scopeOf: ({ organizationId, workspaceId }) => ({ organizationId, kind: 'service', workspaceId }),
   async authorize({ db, organizationId, workspaceId, permissions, body }) {
     const other = body.workspaces?.find((id) => id.toLowerCase() !== workspaceId);
-    if (other !== undefined) throw new DomainError('unusable', OTHER_WORKSPACE);
+    if (other !== undefined) throw new DomainError('not_found', OTHER_WORKSPACE);
     const role = workspaceRoleIn(body);
     requireNoEscalation(permissions, permissionsOf('workspace', role));
     await lockWorkspace(db, organizationId, workspaceId);

@@ -17,9 +17,10 @@ export function idPlacesOf(schema: JsonSchema | undefined, path: readonly string
   return all.filter((one, at) => all.findIndex((other) => String(other.path) === String(one.path)) === at);
 }
 
-/** `value` with another id at the place; unchanged where an object on the way to it is missing. */
+/** `value` with another id at the place, also in a list that is empty or absent; unchanged where an object on the way is missing. */
 export function withIdAt(value: unknown, [key, ...rest]: readonly string[], id: string): unknown {
   if (key === undefined) return id;
+  if (key === '*' && rest.length === 0) return [id];
   if (typeof value !== 'object' || value === null) return value;
   if (key === '*') return Array.isArray(value) ? value.map((one) => withIdAt(one, rest, id)) : value;
   const member = (value as Readonly<Record<string, unknown>>)[key];
