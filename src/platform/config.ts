@@ -51,6 +51,9 @@ const postgresUrl = z.string().refine((text) => /^postgres(?:ql)?:\/\//.test(tex
 const proxy = z.string().refine((text) => parseTrustedProxies([text]) !== undefined, {
   message: 'must be an address or a range, for example 10.0.0.0/8',
 });
+const publicUrl = z.string().refine((text) => /^https:\/\/[^/?#]+\/?$/.test(text) && URL.canParse(text), {
+  message: 'must be https://host, without a path',
+});
 const checkpoints = z
   .string()
   .refine((text) => /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:).+)$/s.test(text), {
@@ -89,6 +92,7 @@ const schema = z.strictObject({
     )
     .prefault({}),
   trusted_proxies: z.array(proxy).default([]),
+  public_url: publicUrl.optional(),
   log: z
     .strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') })
     .prefault({}),
@@ -111,6 +115,7 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS', 'audit.checkpoint_interval_ms', Number],
   ['SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE', 'vault.master_key_file', asText],
   ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
+  ['SALLYPORT_PLATFORM_PUBLIC_URL', 'public_url', asText],
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
 ];
 const variables: readonly Variable[] = [
@@ -154,6 +159,8 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
     limits: toLimits(document.limits),
     // The schema has checked every entry.
     trustedProxies: parseTrustedProxies(document.trusted_proxies) ?? noProxies,
+    /** Where browsers find the platform; undefined: as the trusted proxies say. */
+    publicUrl: document.public_url,
     logLevel: document.log.level,
   };
 }

@@ -5,12 +5,19 @@ import { controlPlane } from './control-plane/module.ts';
 import { management } from './management/module.ts';
 import type { Module, Wiring } from './module.ts';
 import { sandboxRecords } from './sandbox-records/module.ts';
+import { signIn } from './sign-in/module.ts';
 import { groundMigrations } from './store/ground-migrations.ts';
 import type { Job } from './store/job.ts';
 import { type Migration, readMigrations } from './store/migration.ts';
 
 /** They start in this order and close in the reverse order. */
-export const modules: readonly Module[] = [auditMaintenance, management, controlPlane, sandboxRecords];
+export const modules: readonly Module[] = [
+  auditMaintenance,
+  management,
+  signIn,
+  controlPlane,
+  sandboxRecords,
+];
 
 /** Without documents and probes, which belong to the server. */
 export function createRoutes(wiring: Wiring, list: readonly Module[] = modules): readonly Route[] {

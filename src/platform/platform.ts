@@ -108,7 +108,7 @@ type Served = Pick<ServerOptions, 'log' | 'onFinished'> & {
 };
 
 async function serve(
-  { listen, limits, trustedProxies }: PlatformConfig,
+  { listen, limits, trustedProxies, publicUrl }: PlatformConfig,
   { routes, pools, log, onFinished }: Served,
   opened: AsyncDisposableStack,
 ): Promise<Server> {
@@ -120,7 +120,7 @@ async function serve(
   const api = createApi(routes, { pools, authenticator, log, limits });
   // After the last request.
   opened.defer(() => api.settle());
-  const server = await openServer({ api, listen, limits, trustedProxies, log, onFinished });
+  const server = await openServer({ api, listen, limits, trustedProxies, publicUrl, log, onFinished });
   return opened.adopt(server, (one) => one.close());
 }
 

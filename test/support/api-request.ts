@@ -13,6 +13,7 @@ export type ApiRequestOptions = {
   readonly body?: string | Uint8Array | ReadableStream<Uint8Array> | undefined;
   readonly peer?: string | undefined;
   readonly note?: ApiRequest['note'];
+  readonly origin?: string | undefined;
   /** Of a client that leaves, and of a server that drains. */
   readonly left?: AbortSignal;
   readonly draining?: AbortSignal;
@@ -35,6 +36,7 @@ export function createApiRequest(path: string, options: ApiRequestOptions = {}):
     closed: options.closed ?? new Promise(() => undefined),
     connection: { authenticated: () => undefined, openStream: () => true },
     client: { host: peer, port: 40_000 },
+    origin: options.origin,
     note,
   };
 }

@@ -31,6 +31,8 @@ export type Ask = {
   readonly raw?: string | Uint8Array | ReadableStream;
   readonly headers?: Readonly<Record<string, string>>;
   readonly peer?: string;
+  /** That a browser sent the request to; `http://127.0.0.1:8080` when absent. */
+  readonly origin?: string;
   /** Of a client that leaves, and of a server that drains. */
   readonly left?: AbortSignal;
   readonly draining?: AbortSignal;
@@ -235,7 +237,9 @@ function toRequest(method: string, path: string, asked: Ask, closed: Promise<num
   };
   const { left, draining } = asked;
   const signals = { ...(left && { left }), ...(draining && { draining }) };
-  return createApiRequest(path, { method, headers, body, peer: asked.peer, closed, ...signals });
+  const { origin: asOf = 'http://127.0.0.1:8080' } = asked;
+  const origin = asOf === '' ? undefined : asOf;
+  return createApiRequest(path, { method, headers, body, peer: asked.peer, origin, closed, ...signals });
 }
 
 function toBody(headers: Headers, text: string): unknown {

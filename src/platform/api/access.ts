@@ -11,6 +11,8 @@ import {
 import type { Permission } from '../identity/permission.ts';
 import { findRevokedGrants } from '../identity/revoked-grants.ts';
 import type { Database } from '../store/database.ts';
+import type { ClientAddress } from './client-address.ts';
+import { requireFormToken, sessionIn } from './session/session-cookie.ts';
 
 /** What every access may grant; the audit log and the turns of an organization read it. */
 export type Grant = {
@@ -24,6 +26,10 @@ export type Entry = {
   readonly head: RequestHead;
   /** The IP address of the client. */
   readonly peer: string;
+  readonly client: ClientAddress;
+  readonly requestId: string;
+  /** Where sessions are allowed, the origin that a browser sent the request to. */
+  readonly origin: string | undefined;
   readonly db: Database;
   readonly authenticator: Authenticator;
   /** Called as soon as the caller is known, and again with their workspace: a later rejection is recorded as theirs. */
@@ -152,8 +158,21 @@ function keyOf({ caller }: OrganizationGrant): string {
   return caller.keyId;
 }
 
+/** Every method but those that browsers use to read. */
+const CHANGING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+/** By a key, or without one by the session of a browser. */
 async function authenticate(entry: Entry, workspaceId?: string): Promise<Caller> {
-  const caller = await entry.authenticator.authenticate(entry.db, credentialsOf(entry), workspaceId);
+  const { authenticator, db } = entry;
+  const credentials = credentialsOf(entry);
+  const hasKey = (credentials.apiKey ?? credentials.bearer) !== undefined;
+  const session = hasKey ? undefined : sessionIn(entry);
+  if (session !== undefined && CHANGING.has(entry.head.method))
+    requireFormToken(entry, session, entry.head.field('x-csrf-token'));
+  const caller =
+    session === undefined
+      ? await authenticator.authenticate(db, credentials, workspaceId)
+      : await authenticator.authenticateSession(db, session, workspaceId);
   entry.onCaller(ofOrganization(caller));
   return caller;
 }

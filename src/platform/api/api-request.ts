@@ -11,6 +11,8 @@ export function signalOf({ left, draining }: Pick<ApiRequest, 'left' | 'draining
 export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' | 'draining' | 'closed'> & {
   /** Of the client, as far as the proxies in front are trusted. */
   readonly client: ClientAddress;
+  /** Where sessions are allowed, the origin that a browser sent it to. */
+  readonly origin: string | undefined;
   /** Its connection, which the server counts. */
   readonly connection: {
     /** The caller is known: their address is no longer limited. */

@@ -62,7 +62,9 @@ function toEntry(
     organizationId,
     workspaceId,
     userId: caller?.userId,
-    keyId: caller?.keyId,
+    // Of a session no credential is named, and the session is.
+    keyId: caller?.sessionId === undefined ? caller?.keyId : undefined,
+    session: caller?.sessionId === undefined ? undefined : { id: caller.sessionId, keyId: caller.keyId },
     issuedBy: caller?.issuedBy,
     resources: idsIn(params),
     ...result,

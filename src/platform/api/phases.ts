@@ -86,14 +86,14 @@ async function handle(
 }
 
 export function toEntry(
-  { head, client }: ApiRequest,
+  { head, client, requestId, origin }: ApiRequest,
   {
     db,
     authenticator,
     onCaller = () => undefined,
   }: Pick<Entry, 'db' | 'authenticator'> & Partial<Pick<Entry, 'onCaller'>>,
 ): Entry {
-  return { head, peer: client.host ?? '', db, authenticator, onCaller };
+  return { head, peer: client.host ?? '', client, requestId, origin, db, authenticator, onCaller };
 }
 
 /** Whether a wait ended because the signal asked for it: some functions reject with its reason, others with an AbortError. */

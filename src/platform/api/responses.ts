@@ -3,7 +3,7 @@
 import type { z } from '../../base/schema.ts';
 import type { ServerEvent } from './stream/event-stream.ts';
 
-export type SuccessStatus = 200 | 201 | 202 | 204 | 207;
+export type SuccessStatus = 200 | 201 | 202 | 204 | 207 | 303;
 
 /** Text that the handler serializes itself, such as HTML. `schema` describes it where it is JSON. */
 export type TextResponse = { readonly textType: string; readonly schema?: z.ZodType };

@@ -39,7 +39,7 @@ export type RouteFacts = {
   readonly tag: string;
   readonly summary: string;
   /** Statuses that it may have besides 401, 403, 422, 429 and 5xx; none when absent. */
-  readonly failures?: readonly (404 | 409 | 400 | 413)[];
+  readonly failures?: readonly (404 | 409 | 400 | 401 | 403 | 413)[];
   /** Other paths with the same response, made by `mount`; OpenAPI, metrics and the log name `path`. */
   readonly aliases?: readonly string[];
   /** The format of its errors; `problemErrors` when absent. */

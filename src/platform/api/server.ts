@@ -11,6 +11,7 @@ import { type TrustedProxies, clientAddress } from './client-address.ts';
 import { type ConnectionLimits, createConnectionLimits } from './connection-limits.ts';
 import { platformError, type PlatformErrorCode } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
+import { pageOrigin } from './session/page-origin.ts';
 
 export type Server = {
   /** `http://127.0.0.1:8080` */
@@ -38,6 +39,8 @@ export type ServerOptions = {
   readonly listen: ListenAddress;
   readonly limits: ServerLimits;
   readonly trustedProxies: TrustedProxies;
+  /** Where browsers find the platform: `https://platform.example.com`. */
+  readonly publicUrl?: string | undefined;
   readonly log: Log;
   onFinished(finished: FinishedRequest): void;
 };
@@ -90,6 +93,7 @@ async function handle(
   return options.api({
     ...exchange,
     client: clientAddress(socket, forwardedFor, options.trustedProxies),
+    origin: pageOrigin(socket, head, options),
     connection: {
       authenticated: () => connections.authenticated(socket),
       openStream: () => connections.openStream(socket, closed),

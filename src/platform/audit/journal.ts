@@ -18,6 +18,8 @@ export type AuditEntry = {
   readonly userId?: string | undefined;
   /** The key of the caller; undefined for what the system does by itself. */
   readonly keyId?: string | undefined;
+  /** In place of a key: the session of the caller, and the key that began it. */
+  readonly session?: { readonly id: string; readonly keyId: string } | undefined;
   /** The key with which somebody else created the personal token of the caller, who may be acting for its user. */
   readonly issuedBy?: string | undefined;
   readonly request?:
@@ -102,6 +104,7 @@ function toRecord({
   isSuccess,
   keyId,
   issuedBy,
+  session,
   userId,
   status,
   resources,
@@ -120,6 +123,7 @@ function toRecord({
       response_status_code: status ?? null,
       resource_ids: [...resources],
       ...(issuedBy === undefined ? {} : { credential_issued_by: issuedBy }),
+      ...(session === undefined ? {} : { session_id: session.id, session_key_id: session.keyId }),
       ...(UUID.test(request?.id ?? '') ? { request_id: request?.id } : {}),
       ...(requests === undefined ? {} : { request_count: requests }),
     },

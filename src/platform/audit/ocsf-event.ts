@@ -73,9 +73,11 @@ function actorOf(record: StoredRecord | undefined): OcsfEvent['actor'] {
   const uid = record?.user_id ?? null;
   const credential = record?.api_key_id ?? null;
   if (uid !== null) return { user: { uid, type: 'User', type_id: 1, credential_uid: credential } };
-  if (credential !== null)
+  // Also in a session, whose events name no credential.
+  const service = credential ?? record?.enrichments.session_key_id;
+  if (service !== undefined)
     return {
-      user: { uid: credential, name: SERVICE_KEY, type: 'Service', type_id: 4, credential_uid: credential },
+      user: { uid: service, name: SERVICE_KEY, type: 'Service', type_id: 4, credential_uid: credential },
     };
   const user = { uid: NOBODY, name: SYSTEM, type: 'System', type_id: 3, credential_uid: null } as const;
   return { user, app_name: SYSTEM };

@@ -14,6 +14,9 @@ export const enrichments = z.strictObject({
   resource_ids: z.array(z.string()),
   /** The key with which somebody else created the personal token that was used; absent for every other key. */
   credential_issued_by: z.string().optional(),
+  /** Of a caller with a session: the session, and the key that began it. */
+  session_id: z.string().optional(),
+  session_key_id: z.string().optional(),
   /** The X-Request-Id of the response, which the line in the log has too; absent when it is not a UUID. */
   request_id: z.string().optional(),
   /** How many failed requests the event stands for; absent for one. */

@@ -6,6 +6,7 @@ import { type KeyKind, parseKey } from './api-key.ts';
 import { createFailureLimit } from './failure-limit.ts';
 import { lockMembership } from './membership-lock.ts';
 import { type Permission, permissionsOf } from './permission.ts';
+import { findSession, hasSession, sessionEnded } from './sessions.ts';
 import { sql } from '../store/sql.ts';
 import { defineStatement } from '../store/statement.ts';
 
@@ -36,6 +37,8 @@ export type Caller = {
    * has in it. Read with the key.
    */
   readonly named: { readonly workspaceId: string; readonly role: string | null } | undefined;
+  /** The id of the session, when the caller has no key but the cookie of one. */
+  readonly sessionId: string | undefined;
   /** When the key expires. */
   readonly expiresAt: Date | undefined;
   /** The key with which somebody else created this personal token: its use is recorded with it. */
@@ -62,6 +65,8 @@ export type Authenticator = {
    * write that waited for a revocation goes on.
    */
   confirm(db: Database, caller: Caller, workspaceId?: string): Promise<Caller>;
+  /** The caller of a session, with what its key has now. */
+  authenticateSession(db: Database, text: string, workspaceId?: string): Promise<Caller>;
   /** Counts a failed attempt from `peer`; returns `refusal`, or `too_many` when the limit is exceeded. */
   countFailure(peer: string, refusal: DomainError): DomainError;
   /** Resolves when all pending updates of last-use times are written. */
@@ -100,14 +105,22 @@ export function createAuthenticator(options: {
         lastUses.write(db, row.key_id, now());
       return toCaller(row);
     },
-    async confirm(db, { keyId, userId, organization }, workspaceId) {
+    async authenticateSession(db, text, workspaceId) {
+      const session = await findSession(db, text, now());
+      if (session === undefined) throw sessionEnded();
+      const [row] = await findById(db, { id: session.api_key_id, workspaceId: workspaceId ?? null });
+      if (row === undefined || isExpired(row, now())) throw sessionEnded();
+      return toCaller(row, session.id);
+    },
+    async confirm(db, { keyId, userId, organization, sessionId }, workspaceId) {
       // First, and in a statement of its own: the next one reads the role as the lock found it.
       if (userId !== undefined) await lockMembership(db, 'organization_members', organization.id, userId);
       const find = db.isTransaction ? findAndLock : findById;
       const [row] = await find(db, { id: keyId, workspaceId: workspaceId ?? null });
       // Not counted as a failed attempt: the key was valid when the request arrived.
       if (row === undefined || isExpired(row, now())) throw wrongKey();
-      return toCaller(row);
+      if (sessionId !== undefined && !(await hasSession(db, sessionId, now()))) throw sessionEnded();
+      return toCaller(row, sessionId);
     },
     countFailure,
     settle: () => lastUses.settle(),
@@ -170,7 +183,7 @@ function isExpired({ expires_at }: KeyRow, nowMs: number): boolean {
   return expires_at !== null && expires_at.getTime() <= nowMs;
 }
 
-function toCaller(row: KeyRow): Caller {
+function toCaller(row: KeyRow, sessionId?: string): Caller {
   const role = row.kind === 'personal' ? row.member_role : row.workspace_id === null ? row.key_role : null;
   const ownRole = row.named_id === row.workspace_id ? row.key_role : null;
   const isOwn = row.kind === 'service' || row.created_by_user_id === row.user_id;
@@ -185,6 +198,7 @@ function toCaller(row: KeyRow): Caller {
       config: row.config,
     },
     permissions: permissionsOf('organization', role),
+    sessionId,
     boundTo: row.workspace_id ?? undefined,
     home: row.home_workspace_id ?? undefined,
     named: row.named_id === null ? undefined : { workspaceId: row.named_id, role: row.named_role ?? ownRole },

@@ -8,6 +8,7 @@ const names: readonly string[] = [
   '0007-vault',
   '0008-audit-ids',
   '0009-home-workspaces',
+  '0010-sessions',
 ];
 
 // A file beside this one; the build copies the folder beside the bundle.

@@ -54,6 +54,12 @@ export interface Tables {
     readonly home_workspace_id: Fixed<string | null>;
     last_used_at: Date | null;
   };
+  /** A session of pages. It ends with its key. */
+  readonly sessions: Entity & {
+    readonly api_key_id: string;
+    readonly hash: Buffer;
+    readonly expires_at: Date;
+  };
   /** One link of an organization's chain. Only `audit_append` adds rows; they are never changed. */
   readonly audit_events: {
     readonly organization_id: string;

@@ -76,6 +76,8 @@ function readRequest(
   if (operation['requestBody'] === undefined) return { parameters, body: undefined };
   const body = follow(document, operation['requestBody'] as Json).value;
   const json = (body['content'] as Record<string, Json>)['application/json'];
+  // A form or a stream.
+  if (json === undefined) return { parameters, body: undefined };
   const schema = resolveSchema(json?.['schema'], document, 'body');
   return { parameters, body: { isRequired: body['required'] === true, schema, isValid: compile(schema) } };
 }

@@ -134,6 +134,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Organization: 'The organization of the key',
   'Personal access tokens': 'Keys that act for a user',
   Platform: 'Probes and documentation, without a key',
+  'Sign-in': 'Sessions of browsers, which begin with a key',
   'Sandbox records': 'What sandboxes sent through their proxy, and the tokens with which sidecars report it',
   Workspaces: 'The workspaces of the organization',
 };
