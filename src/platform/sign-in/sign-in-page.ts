@@ -18,7 +18,7 @@ export function signedInPage(token: string): string {
 
 /** Errors of a form, for the person who sent it. */
 export const pageErrors: ErrorFormat = {
-  mediaType: 'text/html; charset=utf-8',
+  mediaType: 'text/html',
   schema: { type: 'string' },
   write: ({ status, detail, fields }) => ({
     status,

@@ -43,7 +43,7 @@ const form: Upload<() => Promise<URLSearchParams>> = {
 };
 
 const shared = { tag: 'Sign-in', access: visitor, errors: pageErrors } as const;
-const HTML = { textType: 'text/html; charset=utf-8' } as const;
+const HTML = { textType: 'text/html' } as const;
 
 export const signInRoutes: readonly Route[] = [
   defineRoute({
