@@ -314,6 +314,7 @@ describe('invalid settings', () => {
     expect(warnings).toEqual([
       expect.stringContaining('did you mean SALLYPORT_PLATFORM_LOG_LEVEL?'),
       expect.stringContaining('0.0.0.0:0 is reachable from other machines'),
+      expect.stringContaining('there is no organization'),
     ]);
   });
 });

@@ -37,6 +37,12 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into vault_keys (workspace_id, organization_id, master_key_id, wrapped)
       values ('${WORKSPACE}', '${ORGANIZATION}', '0123456789abcdef', '\\x04')
   `,
+  8: `select audit_append_with_id('${ORGANIZATION}', 'create_workspace', '${WORKSPACE}', '{}', gen_random_uuid())`,
+  9: `update api_keys set home_workspace_id = '${WORKSPACE}' where short_key = 'sk...2'`,
+  10: `
+    insert into sessions (api_key_id, hash, expires_at)
+      select id, '\\x05', now() from api_keys where short_key = 'sk...2'
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -30,6 +30,8 @@ describe('a broken reference', () => {
         users: ['not_found'],
         // Nothing deletes an organization.
         organizations: ['a bug'],
+        // The key of a session is locked by the same transaction.
+        api_keys: ['a bug'],
         // Nothing deletes a master key.
         vault_master_keys: ['a bug'],
       };

@@ -48,12 +48,13 @@ async function start(
 }
 
 describe('the jobs of the modules', () => {
-  it('expire events and records at night', async () => {
+  it('expire events and records at night, and sessions every hour', async () => {
     const logged: string[] = [];
     const log = createLog('info', { write: (line) => void logged.push(line) });
     const jobs = modules.flatMap((module) => module.jobs ?? []);
     expect(jobs.map(({ name, schedule }) => [name, schedule])).toEqual([
       ['expire-audit-events', { cron: '17 3 * * *', data: {} }],
+      ['remove-expired-sessions', { cron: '7 * * * *', data: {} }],
       ['expire-sandbox-records', { cron: '47 3 * * *', data: {} }],
     ]);
     const { signal } = new AbortController();

@@ -218,9 +218,11 @@ describe('the last-use time', () => {
     const { id, text } = await addKey();
     const holder = await database.owner.db.startTransaction().execute();
     await holder.selectFrom('api_keys').select('id').where('id', '=', id).forUpdate().execute();
-    // Another transaction locks the row: the write waits, the requests do not.
+    // Another transaction locks the row: nothing waits, and a later request writes.
     for (let at = 0; at < 10; at += 1) expect((await authenticate({ apiKey: text })).keyId).toBe(id);
+    expect(await lastUse(id)).toBeNull();
     await holder.rollback().execute();
+    await authenticate({ apiKey: text });
     expect(await lastUse(id)).toEqual(new Date(START_MS));
     expect(errors).toEqual([]);
 
