@@ -50,7 +50,7 @@ export class Decisions {
     const { promise, resolve } = Promise.withResolvers<Buffer | Refusal>();
     const abort = new LazyAbort();
     const pending: Pending = {
-      request: requestOf(exchange.plan, client, abort),
+      request: new AskedRequest(exchange.plan, client, abort),
       startedMs: performance.now(),
       settle: (decision) => {
         if (!this.#pending.delete(pending)) return;
@@ -132,16 +132,31 @@ class LazyAbort {
   }
 }
 
-function requestOf(plan: RequestPlan, client: Client, abort: LazyAbort): GatewayRequest {
-  return {
-    method: plan.method,
-    host: plan.host,
-    target: plan.target,
-    isUpgrade: plan.isUpgrade,
-    clientAddress: client.remoteAddress,
-    get signal() {
-      return abort.signal;
-    },
-    values: (name) => valuesOf(plan, name),
-  };
+/** What the owner is asked. No literal: with a getter each gets a shape of its own, which is slow and burdens garbage collection. */
+class AskedRequest implements GatewayRequest {
+  readonly method: string;
+  readonly host: string;
+  readonly target: string;
+  readonly isUpgrade: boolean;
+  readonly clientAddress: string | undefined;
+  readonly #plan: RequestPlan;
+  readonly #abort: LazyAbort;
+
+  constructor(plan: RequestPlan, { remoteAddress }: Client, abort: LazyAbort) {
+    this.method = plan.method;
+    this.host = plan.host;
+    this.target = plan.target;
+    this.isUpgrade = plan.isUpgrade;
+    this.clientAddress = remoteAddress;
+    this.#plan = plan;
+    this.#abort = abort;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  values(name: string): readonly string[] {
+    return valuesOf(this.#plan, name);
+  }
 }
