@@ -110,7 +110,8 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
     const party = partyOf(route, granted);
     await admitStream(scope, route, request, party);
     const onEvent = (id: string): void => void (pending = id);
-    return await serve(scope, context, { route, granted, party, onEvent });
+    const findParty = (): Party | undefined => party ?? partyOfCaller(known);
+    return await serve(scope, context, { route, granted, party, findParty, onEvent });
   } catch (thrown) {
     const error = toMissingReference(thrown);
     const { response, status } = toFailure(scope, route, request, error);
@@ -121,11 +122,15 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   }
 }
 
-type Entered = Omit<Admitted, 'parts'> & { readonly party: Party | undefined };
+type Entered = Omit<Admitted, 'parts'> & {
+  readonly party: Party | undefined;
+  /** The same, and whom the phase before the transaction has found. */
+  findParty(): Party | undefined;
+};
 
 /** Reads the parts of the request and runs its phases, within the shares of the caller. */
 async function serve(scope: Scope, context: RequestContext, entered: Entered): Promise<HttpResponse> {
-  const { route, granted, party } = entered;
+  const { route, granted, party, findParty } = entered;
   const { request, url, params } = context;
   const { authenticator, log, shares, limits } = scope;
   const leave = await shareBytes(scope, route, request, party);
@@ -133,7 +138,10 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
     const parts = await readParts(route, { ...request, url }, params, limits.bodyBytes);
     const phases: PhaseScope = {
       ...{ authenticator, log },
-      pools: party === undefined ? scope.pools : shares.pools(party),
+      get pools() {
+        const found = findParty();
+        return found === undefined ? scope.pools : shares.pools(found);
+      },
       prepare: (work) => (party === undefined ? work() : shares.prepare(party, work)),
     };
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
@@ -149,6 +157,10 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
 function partyOf({ access }: Route, granted: Grant): Party | undefined {
   const organization = granted.organizationId ?? granted.workspaceId;
   return organization === undefined ? undefined : { organization, key: access.callerOf(granted) };
+}
+
+function partyOfCaller(known: Grant | undefined): Party | undefined {
+  return known?.caller && { organization: known.caller.organization.id, key: known.caller.keyId };
 }
 
 async function enter(
@@ -168,8 +180,7 @@ async function enter(
   const onCaller = (partly: Grant): void => {
     request.note({ keyId: partly.caller?.keyId });
     onKnown(partly);
-    if (partly.caller !== undefined)
-      admit({ organization: partly.caller.organization.id, key: partly.caller.keyId });
+    admit(partyOfCaller(partly));
   };
   const granted = await access.enter(
     toEntry(request, { db: pools.authentication.db, authenticator, onCaller }),

@@ -13,6 +13,7 @@ import {
 } from '../api/session/session-cookie.ts';
 import { appendEvent } from '../audit/journal.ts';
 import type { Caller } from '../identity/authentication.ts';
+import { groupOf } from '../identity/failure-limit.ts';
 import { createSession, endSession, findSession, formTokenOf } from '../identity/sessions.ts';
 import type { Transaction } from '../store/database.ts';
 import { pageErrors, pageFields, signedInPage, signInPage } from './sign-in-page.ts';
@@ -26,7 +27,8 @@ const visitor: Access<Visitor> = {
   parameters: [],
   enter: async (entry) => ({ entry }),
   confirm: async (_, granted) => granted,
-  callerOf: ({ entry }) => entry.peer,
+  // A network of IPv6, like an address of IPv4, so that nobody takes all places with slow forms.
+  callerOf: ({ entry }) => groupOf(entry.peer),
 };
 
 const MAX_FORM_BYTES = 4096;
@@ -43,6 +45,8 @@ const form: Upload<() => Promise<URLSearchParams>> = {
 };
 
 const shared = { tag: 'Sign-in', access: visitor, errors: pageErrors } as const;
+/** Of an address. In all as many as other clients can wait for: a form is small, and its write waits in the share of its key. */
+const RUNNING = { total: 256, perCaller: 4 };
 const HTML = { textType: 'text/html' } as const;
 
 export const signInRoutes: readonly Route[] = [
@@ -55,9 +59,9 @@ export const signInRoutes: readonly Route[] = [
     query: z.object({ next: z.string().max(512).optional().describe('Where to go then: a path') }),
     responses: { 200: HTML },
     failures: [401],
-    async handle({ db, entry, query }) {
+    async handle({ entry, query }) {
       const text = sessionIn(entry);
-      const session = text && (await findSession(db, text, entry.authenticator.now()));
+      const session = text && (await findSession(entry.db, text, entry.authenticator.now()));
       const isSignedIn = text !== undefined && session !== undefined;
       const body = isSignedIn ? signedInPage(formTokenOf(text)) : signInPage({ next: localPath(query.next) });
       return { body, fields: pageFields };
@@ -72,7 +76,7 @@ export const signInRoutes: readonly Route[] = [
     upload: form,
     responses: { 303: null },
     failures: [401, 403],
-    limits: { running: { total: 16, perCaller: 4 } },
+    limits: { running: RUNNING },
     async prepare({ entry, upload }) {
       const { head, origin, peer, authenticator, db } = entry;
       if (origin === undefined) throw new DomainError('forbidden', NO_TLS);
@@ -81,6 +85,8 @@ export const signInRoutes: readonly Route[] = [
       const fields = await upload();
       const apiKey = fields.get('key') ?? '';
       const caller = await authenticator.authenticate(db, { apiKey, bearer: undefined, peer });
+      // From here on within the rate and the share of the key, like every write.
+      entry.onCaller({ caller, organizationId: caller.organization.id });
       return { caller, origin, next: localPath(fields.get('next') ?? undefined) };
     },
     async handle({ db, entry }, { caller, origin, next }) {
@@ -97,7 +103,7 @@ export const signInRoutes: readonly Route[] = [
     upload: form,
     responses: { 303: null },
     failures: [401, 403],
-    limits: { running: { total: 16, perCaller: 4 } },
+    limits: { running: RUNNING },
     async prepare({ entry, upload }) {
       const session = sessionIn(entry);
       const token = (await upload()).get('csrf_token') ?? undefined;

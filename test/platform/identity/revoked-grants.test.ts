@@ -6,6 +6,7 @@ import { inOrganization, inWorkspace } from '../../../src/platform/api/access.ts
 import type { Caller } from '../../../src/platform/identity/authentication.ts';
 import type { Permission } from '../../../src/platform/identity/permission.ts';
 import { findRevokedGrants, type HeldGrant } from '../../../src/platform/identity/revoked-grants.ts';
+import { createSession } from '../../../src/platform/identity/sessions.ts';
 import { createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 let api: PlatformApi;
@@ -23,6 +24,13 @@ const PERMISSIONS = [
 async function callerOf(key: string): Promise<Caller> {
   const { db } = api.database.store;
   return api.authenticator.authenticate(db, { apiKey: key, bearer: undefined, peer: '192.0.2.1' });
+}
+
+/** With a session of the same key. */
+async function signIn({ keyId }: Caller): Promise<{ readonly text: string; readonly caller: Caller }> {
+  const { db } = api.database.store;
+  const { text } = await api.database.store.write((trx) => createSession(trx, keyId, nowMs));
+  return { text, caller: await api.authenticator.authenticateSession(db, text) };
 }
 
 /** As the check of one request decides. */
@@ -56,6 +64,8 @@ it('the grants that have ended are those that a request would be rejected for', 
     await api.addMemberKey(organization, 'ORGANIZATION_VIEWER', { id: other, role: 'WORKSPACE_VIEWER' }),
   ];
   const callers = await Promise.all(keys.map(callerOf));
+  const sessions = [await signIn(callers[1]!), await signIn(callers[4]!), await signIn(callers[7]!)];
+  callers.push(...sessions.map(({ caller }) => caller));
   const grants = callers.flatMap((caller) =>
     ['', own, other, foreign].flatMap((workspaceId) =>
       PERMISSIONS.map((permission) => ({ caller, workspaceId, permission })),
@@ -87,6 +97,12 @@ it('the grants that have ended are those that a request would be rejected for', 
         .set({ role: 'ORGANIZATION_VIEWER' })
         .where('user_id', '=', userOf(4)),
     () => db.deleteFrom('organization_members').where('user_id', '=', userOf(5)),
+    () => db.deleteFrom('sessions').where('id', '=', sessions[0]!.caller.sessionId!),
+    () =>
+      db
+        .updateTable('sessions')
+        .set({ expires_at: new Date(nowMs + 1_000) } as never)
+        .where('id', '=', sessions[1]!.caller.sessionId!),
     () => db.deleteFrom('workspaces').where('id', '=', other),
     () =>
       db

@@ -227,6 +227,36 @@ describe('the sign-in', () => {
     expect((await post('/login', { key }, { peer })).status).toBe(303);
   });
 
+  it('is within the rate of its key', async () => {
+    await using slow = await createPlatformApi({ limits: { keyRequestsPerS: 1 } });
+    const own = await slow.addServiceKey(await slow.addOrganization(), 'ORGANIZATION_ADMIN');
+    const raw = new URLSearchParams({ key: own }).toString();
+    const statuses: number[] = [];
+    for (let at = 0; at < 3; at += 1)
+      statuses.push((await slow.ask('POST', '/login', { raw, headers: FORM })).status);
+    expect(statuses).toEqual([303, 303, 429]);
+  });
+
+  it('has few places for slow forms of one network', async () => {
+    const over = Promise.withResolvers<void>();
+    const slowly = (): ReadableStream =>
+      new ReadableStream({
+        async pull(controller) {
+          await over.promise;
+          controller.enqueue(new TextEncoder().encode(new URLSearchParams({ key }).toString()));
+          controller.close();
+        },
+      });
+    const from = (peer: string, raw: ReadableStream | string): Promise<Asked> =>
+      api.ask('POST', '/login', { raw, headers: FORM, peer });
+    const slow = [1, 2, 3, 4].map((at) => from(`2001:db8::${at}`, slowly()));
+    const form = new URLSearchParams({ key }).toString();
+    expect((await from('2001:db8::5', form)).status).toBe(429);
+    expect((await from('2001:db8:0:1::5', form)).status).toBe(303);
+    over.resolve();
+    expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([303, 303, 303, 303]);
+  });
+
   it('has a page that needs no script and cannot be framed', async () => {
     const { headers, text } = await api.ask('GET', '/login', {});
     expect(text).not.toContain('<script');

@@ -46,6 +46,13 @@ const create = ({ api }: Scene, { key, workspace }: Tenant): Promise<Asked> =>
     body: { compute_type: 'k8s', compute_id: randomUUID(), compute_config: {} },
   });
 
+const signIn = ({ api }: Scene, { key }: Tenant, peer: string): Promise<Asked> =>
+  api.ask('POST', '/login', {
+    raw: new URLSearchParams({ key }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    peer,
+  });
+
 describe('connections', () => {
   it('for writes that one organization uses up hold up no other', async () => {
     await using scene = await open();
@@ -59,6 +66,19 @@ describe('connections', () => {
     await held.rollback().execute();
     const statuses = new Set((await Promise.all(waiting)).map(({ status }) => status));
     expect([...statuses].filter((status) => status !== 201 && status !== 429)).toEqual([]);
+  });
+
+  it('for sign-ins with the keys of one organization hold up no other', async () => {
+    await using scene = await open();
+    const { api, a, b } = scene;
+    expect((await create(scene, a)).status).toBe(201);
+    const held = await api.database.owner.db.startTransaction().execute();
+    await sql`select from audit_heads where organization_id = ${a.id} for update`.execute(held);
+    const waiting = Array.from({ length: 12 }, (_, at) => signIn(scene, a, `192.0.2.${at}`));
+    for (let count = 0; count < 5; count += 1) expect((await create(scene, b)).status).toBe(201);
+    await held.rollback().execute();
+    const statuses = new Set((await Promise.all(waiting)).map(({ status }) => status));
+    expect([...statuses].filter((status) => status !== 303 && status !== 429)).toEqual([]);
   });
 
   it('for reads that one organization uses up hold up neither others nor its own writes', async () => {
