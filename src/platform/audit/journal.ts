@@ -46,9 +46,12 @@ export type AuditEntry = {
 const MAX_PATH = 1024;
 const MAX_FORWARDED = 256;
 
-/** Must be the last statement of its transaction: it locks the organization's chain until the commit. Returns the event's id. */
-export async function appendEvent(trx: Transaction, entry: AuditEntry): Promise<string> {
-  const event = toEvent(entry);
+/**
+ * Must be the last statement of its transaction: it locks the organization's chain until the commit. Returns the event's id.
+ * With the `id` of another event it is stored instead of that one, or not at all.
+ */
+export async function appendEvent(trx: Transaction, entry: AuditEntry, id?: string): Promise<string> {
+  const event = toEvent(entry, id);
   await append(trx, event);
   return event.id;
 }
@@ -69,10 +72,10 @@ type NewEvent = {
   readonly id: string;
 };
 
-function toEvent(entry: AuditEntry): NewEvent {
+function toEvent(entry: AuditEntry, id: string = randomUUID()): NewEvent {
   const { organizationId, operation, workspaceId = null } = entry;
   const record = JSON.stringify(toRecord(entry));
-  return { organizationId, operation, workspaceId, record, id: randomUUID() };
+  return { organizationId, operation, workspaceId, record, id };
 }
 
 const append = defineStatement(
@@ -92,12 +95,6 @@ const appendLast = defineStatement(
     ),
   { isSentWithCommit: true },
 );
-
-/** Whether the transaction of this event was committed. The caller's transaction must hold the lock of the same chain. */
-export async function hasEvent(trx: Transaction, id: string): Promise<boolean> {
-  const found = await trx.selectFrom('audit_events').select('seq').where('id', '=', id).executeTakeFirst();
-  return found !== undefined;
-}
 
 function toRecord({
   request,

@@ -14,6 +14,7 @@ import { createScratch } from '../../support/scratch.ts';
 const rows: readonly (readonly [Cut, { readonly listeners: number; readonly isSuccess: boolean }])[] = [
   ['after the commit', { listeners: 1, isSuccess: true }],
   ['before the commit', { listeners: 0, isSuccess: false }],
+  ['while the commit is on its way', { listeners: 0, isSuccess: false }],
 ];
 
 it.each(rows)(
@@ -45,6 +46,7 @@ it.each(rows)(
 
     expect(response.status).toBe(503);
     await authenticator.settle();
+    await cutter.deliver();
     const listeners = await database.owner.db.selectFrom('listeners').select('id').execute();
     const events = await database.owner.db
       .selectFrom('audit_events')

@@ -2,8 +2,8 @@
 // connections, and never in the place of a write. Who fails too often gets sums instead of events: a flood of requests
 // that are rejected must neither fill the log nor slow down the organization.
 import { describeBug, type Log } from '../../../base/log.ts';
-import { type AuditEntry, appendEvent, hasEvent } from '../../audit/journal.ts';
-import type { Store, Transaction } from '../../store/database.ts';
+import { type AuditEntry, appendEvent } from '../../audit/journal.ts';
+import { isDuplicate, type Store, type Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { Clock } from './clock.ts';
 import { FailureSums } from './failure-sums.ts';
@@ -40,6 +40,8 @@ const MAX_WRITERS = 2;
 /** A batch holds the chain of its organization for some milliseconds. */
 const BATCH = 32;
 const MAX_QUEUED = 1_000;
+/** Of one organization: what it fails does not cost others their events. */
+const MAX_QUEUED_OF_ONE = 250;
 const RESPONSE_WAIT_MS = 2_000;
 const SUM_INTERVAL_MS = 60_000;
 
@@ -96,9 +98,11 @@ class Recorder implements FailureEvents {
     this.#cancelFlush?.();
   }
 
-  #isTooMany({ organizationId, keyId = '' }: AuditEntry): boolean {
-    if (this.#queued >= MAX_QUEUED) return true;
-    const waitMs = this.#keys.take(`${organizationId}/${keyId}`) || this.#organizations.take(organizationId);
+  #isTooMany({ organizationId, keyId, session }: AuditEntry): boolean {
+    const own = this.#queues.get(organizationId)?.length ?? 0;
+    if (this.#queued >= MAX_QUEUED || own >= MAX_QUEUED_OF_ONE) return true;
+    const key = keyId ?? session?.keyId ?? '';
+    const waitMs = this.#keys.take(`${organizationId}/${key}`) || this.#organizations.take(organizationId);
     return waitMs > 0;
   }
 
@@ -170,9 +174,12 @@ async function appendAll(trx: Transaction, failures: readonly Failure[]): Promis
   // A chain that is held for long must not keep the failures of other organizations waiting.
   await sql`set local lock_timeout = '1s'`.execute(trx);
   for (const { entry, pending } of failures) {
-    await appendEvent(trx, entry);
-    // Its writer held the chain, which this transaction holds now: the event is stored, or never will be.
-    if (pending !== undefined && (await hasEvent(trx, pending))) throw new Succeeded();
+    try {
+      // With the id of the event of the success, so that one of them is stored: the commit may still be on its way.
+      await appendEvent(trx, entry, pending);
+    } catch (error) {
+      throw pending !== undefined && isDuplicate(error, 'audit_events_id') ? new Succeeded() : error;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Failures that get no event of their own: one for each key, operation and status, with their number. Bounded for each
+// Failures that get no event of their own: one for each key or session, operation and status, with their number. Bounded for each
 // organization.
 import type { AuditEntry } from '../../audit/journal.ts';
 
@@ -10,10 +10,10 @@ export class FailureSums {
   #organizations = new Map<string, Map<string, AuditEntry>>();
 
   add(entry: AuditEntry): void {
-    const { organizationId, keyId, operation, status, workspaceId } = entry;
+    const { organizationId, keyId, session, operation, status, workspaceId } = entry;
     const groups = this.#organizations.get(organizationId) ?? new Map<string, AuditEntry>();
     this.#organizations.set(organizationId, groups);
-    const own = [keyId, operation, status, workspaceId].join(' ');
+    const own = [keyId ?? session?.id, operation, status, workspaceId].join(' ');
     const isOwn = groups.has(own) || groups.size < MAX_GROUPS;
     const name = isOwn ? own : OTHERS;
     const requests = (groups.get(name)?.requests ?? 0) + (entry.requests ?? 1);
@@ -31,5 +31,6 @@ export class FailureSums {
 }
 
 function withoutCaller(entry: AuditEntry): AuditEntry {
-  return { ...entry, keyId: undefined, userId: undefined, issuedBy: undefined, request: undefined };
+  const nobody = { keyId: undefined, session: undefined, userId: undefined, issuedBy: undefined };
+  return { ...entry, ...nobody, request: undefined };
 }

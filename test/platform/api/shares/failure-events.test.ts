@@ -72,6 +72,18 @@ it('a key that fails too often gets events up to its rate, then one with the num
   expect((await stored(organization)).map(({ count }) => count).slice(4)).toEqual([7]);
 });
 
+it('sessions of one key share its rate, and take nothing from those of other keys', async () => {
+  const failures = open({ key: few, organization: many });
+  const failureIn = (keyId: string): AuditEntry => ({
+    ...failureOf(organization),
+    ...{ keyId: undefined, session: { id: randomUUID(), keyId } },
+  });
+  const key = randomUUID();
+  for (let at = 0; at < 10; at += 1) await failures.record({ entry: failureIn(key) });
+  await failures.record({ entry: failureIn(randomUUID()) });
+  expect(await stored(organization)).toHaveLength(4);
+});
+
 it('so does an organization, whatever the number of its keys, and no other one', async () => {
   const failures = open({ key: many, organization: few });
   const other = randomUUID();
@@ -106,6 +118,22 @@ it('a chain that is held keeps no failure of another organization waiting, and w
   await held.rollback().execute();
   await failures.settle();
   expect((await stored(organization)).map(({ count }) => count)).toEqual([undefined, 1]);
+});
+
+it('an organization whose failures cannot be stored costs others no event', async () => {
+  const failures = open({ key: many, organization: { perSecond: 1, burst: 2_000 } });
+  await failures.record({ entry: failureOf(organization) });
+  const held = await database.owner.db.startTransaction().execute();
+  await sql`select from audit_heads where organization_id = ${organization} for update`.execute(held);
+  const late = Array.from({ length: 1_500 }, () => failures.record({ entry: failureOf(organization) }));
+  const other = randomUUID();
+  await failures.record({ entry: failureOf(other) });
+  expect(await stored(other)).toHaveLength(1);
+  await held.rollback().execute();
+  await Promise.all(late);
+  await failures.settle();
+  const counts = (await stored(organization)).map(({ count }) => count ?? 1);
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1_501);
 });
 
 it('a response waits two seconds at most, and the event is stored later', async () => {

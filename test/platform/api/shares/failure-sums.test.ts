@@ -34,3 +34,18 @@ it('an organization has at most 65 of them, and no failure is left out', () => {
   expect(entries.reduce((sum, { requests = 0 }) => sum + requests, 0)).toBe(1_000);
   expect(entries.at(-1)).toMatchObject({ keyId: undefined, requests: 936 });
 });
+
+it('sums of sessions are kept for each session, and the rest names none', () => {
+  const sums = new FailureSums();
+  const failure = { ...entryOf(randomUUID()), isSuccess: false, keyId: undefined };
+  const sessionOf = (at: number) => ({ id: `session ${at}`, keyId: 'one key' });
+  for (let at = 0; at < 100; at += 1) sums.add({ ...failure, session: sessionOf(at) });
+  sums.add({ ...failure, session: sessionOf(0) });
+  const [entries = []] = sums.take();
+  expect(entries.slice(0, 3).map(({ session, requests }) => [session?.id, requests])).toEqual([
+    ['session 0', 2],
+    ['session 1', 1],
+    ['session 2', 1],
+  ]);
+  expect(entries.at(-1)).toMatchObject({ session: undefined, requests: 36 });
+});
