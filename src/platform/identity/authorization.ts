@@ -35,18 +35,30 @@ export async function authorizeInWorkspace(
   header: string | undefined,
   permission?: Permission,
 ): Promise<WorkspaceGrant> {
-  const { boundTo, home, userId, permissions } = caller;
+  const { boundTo, home } = caller;
   const named = header ?? boundTo ?? home;
   if (named === undefined) throw new DomainError('forbidden', UNSPECIFIED);
-  // Who sees all workspaces needs no membership of one.
-  const isLocked = userId !== undefined && !permissions.has('workspaces:read');
-  if (isLocked) await lockMembership(db, 'workspace_members', named, userId);
+  const isLocked = await lockWorkspaceRole(db, caller, named);
   // What was read with the key was read before the lock.
   const isKnown = caller.named?.workspaceId === named && !(isLocked && db.isTransaction);
   const grant = isKnown ? knownGrant(caller) : await findWorkspaceGrant(db, caller, named);
   if (grant === undefined) throw noWorkspace();
   if (permission !== undefined) requirePermission(grant.permissions, permission);
   return grant;
+}
+
+/**
+ * Until the commit nobody can end the membership by which the caller works in the workspace, or change its role. False where
+ * there is none: who sees all workspaces needs no membership of one.
+ */
+export async function lockWorkspaceRole(
+  db: Database,
+  { userId, permissions }: Caller,
+  workspaceId: string,
+): Promise<boolean> {
+  if (userId === undefined || permissions.has('workspaces:read')) return false;
+  await lockMembership(db, 'workspace_members', workspaceId, userId);
+  return true;
 }
 
 /** Also the error for a workspace that is deleted while a request works in it. */

@@ -2,7 +2,7 @@
 import { z } from '../../base/schema.ts';
 import { inOrganization } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute, resourceOutcome } from '../api/route.ts';
-import { findWorkspaceGrant, requirePermission } from '../identity/authorization.ts';
+import { findWorkspaceGrant, lockWorkspaceRole, requirePermission } from '../identity/authorization.ts';
 import { permissionsOf, type WorkspaceRole, workspaceRoleIds } from '../identity/permission.ts';
 import { displayName, nothing, page, toPage } from './fields.ts';
 import {
@@ -92,6 +92,7 @@ export const workspaceRoutes: readonly Route[] = [
     failures: [404, 409],
     async handle({ db, organizationId, caller, params: { workspace_id }, body }) {
       // The path names the workspace here, not a header.
+      await lockWorkspaceRole(db, caller, workspace_id);
       const grant = await findWorkspaceGrant(db, caller, workspace_id);
       if (grant === undefined) throw notFound();
       requirePermission(grant.permissions, 'WORKSPACES_MANAGE');

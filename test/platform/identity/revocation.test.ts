@@ -216,4 +216,25 @@ describe('a write that is sent while a revocation waits for the audit chain', ()
     expect([revoked?.status, late?.status]).toEqual([200, 403]);
     expect(await lastEvent()).toEqual(['create_listener', false, 403]);
   });
+
+  it.each([
+    ['removed from it', 'DELETE', undefined, 404],
+    ['demoted in it', 'PATCH', { role: 'WORKSPACE_VIEWER' }, 403],
+  ] as const)(
+    'renames no workspace with a token of a member who is being %s',
+    async (_, method, body, status) => {
+      const email = `${randomUUID()}@example.test`;
+      const { user_id } = await made('/api/v1/orgs/current/members', { email, role: 'ORGANIZATION_USER' });
+      const inside = '/api/v1/workspaces/current/members';
+      const { id } = await made(inside, { user_id, role: 'WORKSPACE_ADMIN' });
+      const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+      const [revoked, late] = await race(
+        () => api.ask(method, `${inside}/${id}`, { key: admin, tenant: workspace, ...(body && { body }) }),
+        () =>
+          api.ask('PATCH', `/api/v1/workspaces/${workspace}`, { key, body: { display_name: 'taken over' } }),
+      );
+      expect([revoked?.status, late?.status]).toEqual([200, status]);
+      expect(await lastEvent()).toEqual(['update_workspace', false, status]);
+    },
+  );
 });
