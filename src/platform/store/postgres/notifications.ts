@@ -45,7 +45,7 @@ const CHECK_MS = 30_000;
 
 export function openNotifications(options: {
   readonly connection: Connection;
-  /** The connection was lost, or could not be opened. It is tried again. */
+  /** The connection was lost, or could not be opened, and is tried again; or a subscriber failed. */
   onError(error: unknown): void;
 }): Notifications {
   const subscribers = new Map<string, Set<Subscriber>>(channels.map((one) => [nameOf(one), new Set()]));
@@ -56,7 +56,8 @@ export function openNotifications(options: {
   let running: Promise<void> | undefined;
 
   const deliver = (name: string, payload: string): void => {
-    for (const { onMessage } of subscribers.get(name) ?? []) onMessage(payload);
+    for (const { onMessage } of subscribers.get(name) ?? [])
+      attempt(() => onMessage(payload), options.onError);
   };
   /** Returns when the connection ended, or throws what ended it. */
   const listen = async (onListening: () => void): Promise<void> => {
@@ -77,7 +78,7 @@ export function openNotifications(options: {
           const all = isAgain ? [...subscribers.values()].flatMap((some) => [...some]) : [];
           isAgain = true;
           first.resolve();
-          for (const { onMissed } of all) onMissed();
+          for (const { onMissed } of all) attempt(onMissed, options.onError);
         });
       } catch (error) {
         if (signal.aborted) return;
@@ -100,4 +101,13 @@ export function openNotifications(options: {
       await running;
     },
   };
+}
+
+/** Anybody who may connect to the database can send anything: an error must not end the process, nor reach other subscribers. */
+function attempt(call: () => void, onError: (error: unknown) => void): void {
+  try {
+    call();
+  } catch (error) {
+    onError(error);
+  }
 }

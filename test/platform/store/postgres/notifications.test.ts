@@ -100,6 +100,20 @@ it('is received again after the connection was lost, and whoever subscribed lear
   expect(await one.next()).toBe('after');
 });
 
+it('that a subscriber cannot read ends neither the process nor what others get', async () => {
+  const errors: unknown[] = [];
+  const notifications = open((error) => void errors.push(error));
+  const inbox = createInbox();
+  const failed = new Error('unreadable');
+  const onMessage = (): never => {
+    throw failed;
+  };
+  await notifications.subscribe('exports', { onMessage, onMissed: () => undefined });
+  await notifications.subscribe('exports', inbox);
+  await send('{');
+  expect([await inbox.next(), errors]).toEqual(['{', [failed]]);
+});
+
 it('no longer reaches who unsubscribed', async () => {
   const [one, other] = [createInbox(), createInbox()];
   const notifications = open();
