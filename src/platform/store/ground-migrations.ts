@@ -9,6 +9,7 @@ const names: readonly string[] = [
   '0008-audit-ids',
   '0009-home-workspaces',
   '0010-sessions',
+  '0011-audit-filters',
 ];
 
 // A file beside this one; the build copies the folder beside the bundle.
