@@ -4,6 +4,8 @@
 export type TenantLimits = {
   readonly keyRequestsPerS: number;
   readonly organizationRequestsPerS: number;
+  /** Reads that run at once of an organization while others are active. Alone, it has its share of the connections. */
+  readonly organizationContendedReads: number;
   /** Requests that wait for other systems, of all organizations and of one. */
   readonly preparing: number;
   readonly organizationPreparing: number;
@@ -39,6 +41,8 @@ export const defaultLimits: ServerLimits = {
   // One process serves fewer requests a second: the limits end loops of a client, and say when it may go on.
   keyRequestsPerS: 2_000,
   organizationRequestsPerS: 4_000,
+  // Two cores: the queries of two reads, and the process itself, made the requests of others take three times as long.
+  organizationContendedReads: 1,
   preparing: 256,
   organizationPreparing: 64,
   ingestBytes: 256 * 1024 * 1024,

@@ -1,8 +1,10 @@
 // Who gets the next place where there are fewer places than requests. Each organization, and each key in it, has a share that
 // it cannot exceed. Within the shares the places are free for whoever asks; where several wait, the one that holds the
-// fewest comes first, and among equals the one that was served longest ago. Pure but for its clock.
+// fewest comes first, and among equals the one that was served longest ago. Places do not divide the processors: where that
+// matters, an organization has a smaller share while others are active. Pure but for its clock.
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Clock } from './clock.ts';
+import type { RecentOrganizations } from './recent-organizations.ts';
 
 /** Who asks: a key, and the organization that it belongs to. */
 export type Party = { readonly organization: string; readonly key: string };
@@ -11,11 +13,16 @@ export type QueueLimits = {
   readonly places: number;
   readonly perOrganization: number;
   readonly perKey: number;
+  /** A smaller share while others are active; none when absent. */
+  readonly contention?: Contention | undefined;
   /** How long a request waits for its places before it is rejected. */
   readonly waitMs: number;
   /** Requests of one organization that wait; the next one is rejected at once. */
   readonly maxWaiting: number;
 };
+
+/** Others are active that asked lately, or wait or hold places of the queue. */
+export type Contention = { readonly perOrganization: number; readonly recent: RecentOrganizations };
 
 /** Gives the places back; only the first call counts. */
 export type Leave = () => void;
@@ -23,6 +30,7 @@ export type Leave = () => void;
 type Waiter = { readonly weight: number; start(leave: Leave): void };
 type Key = { running: number; served: number; readonly waiting: Set<Waiter> };
 type Tenant = {
+  readonly organization: string;
   running: number;
   /** The number of its latest start; 0 for who was not served yet. */
   served: number;
@@ -47,6 +55,7 @@ export class FairQueue {
   #running = 0;
   #served = 0;
   #waiting = 0;
+  #isWakeSet = false;
 
   /** `rejection` is the text of the error for who found no place. */
   constructor(limits: QueueLimits, clock: Clock, rejection: string) {
@@ -64,11 +73,14 @@ export class FairQueue {
     }
   }
 
-  /** Takes `weight` places, at most those of a key; throws DomainError `too_many` when they do not come in time. */
+  /** Takes `weight` places, at most those of the smallest share; throws DomainError `too_many` when they do not come in time. */
   async enter(party: Party, weight = 1): Promise<Leave> {
-    const wanted = Math.min(weight, this.#limits.perKey);
+    const { contention, perKey } = this.#limits;
+    contention?.recent.note(party.organization);
+    const wanted = Math.min(weight, perKey, contention?.perOrganization ?? perKey);
     const tenant = this.#tenantOf(party);
-    if (this.#waiting === 0 && this.#fits(tenant, keyOf(tenant, party), wanted) && this.#isFree(wanted))
+    const key = keyOf(tenant, party);
+    if (this.#waiting === 0 && this.#fits(tenant, key, wanted) && this.#isFree(wanted))
       return this.#take(party, wanted);
     if (this.#limits.waitMs > 0 && tenant.waiting < this.#limits.maxWaiting) return this.#wait(party, wanted);
     const rejection = this.#reject(tenant);
@@ -113,9 +125,21 @@ export class FairQueue {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       const { party, waiter } = next;
       // What fits its shares is waited for: smaller requests must not overtake it for ever.
-      if (!this.#isFree(waiter.weight)) return;
+      if (!this.#isFree(waiter.weight)) break;
       waiter.start(this.#take(party, waiter.weight));
     }
+    this.#wakeWhenAlone();
+  }
+
+  /** Nobody enters or leaves at the moment when an organization is alone again, and may have more places. */
+  #wakeWhenAlone(): void {
+    const inMs = this.#waiting === 0 ? 0 : (this.#limits.contention?.recent.changesInMs() ?? 0);
+    if (inMs === 0 || this.#isWakeSet) return;
+    this.#isWakeSet = true;
+    this.#clock.after(inMs, () => {
+      this.#isWakeSet = false;
+      this.#serve();
+    });
   }
 
   /** Of what fits its shares: the first request of who holds the fewest places. */
@@ -142,8 +166,15 @@ export class FairQueue {
   }
 
   #fits(tenant: Tenant, key: Key, weight: number): boolean {
-    const { perOrganization, perKey } = this.#limits;
-    return tenant.running + weight <= perOrganization && key.running + weight <= perKey;
+    return tenant.running + weight <= this.#shareOf(tenant) && key.running + weight <= this.#limits.perKey;
+  }
+
+  #shareOf({ organization }: Tenant): number {
+    const { perOrganization, contention } = this.#limits;
+    if (contention === undefined) return perOrganization;
+    // It is among those that wait or hold a place itself.
+    const isAlone = this.#tenants.size <= 1 && !contention.recent.hasOtherThan(organization);
+    return isAlone ? perOrganization : Math.min(contention.perOrganization, perOrganization);
   }
 
   #isFree(weight: number): boolean {
@@ -167,6 +198,7 @@ export class FairQueue {
       const held = this.#clock.now() - start.atMs;
       tenant.heldMs += WEIGHT_OF_LAST * (held - tenant.heldMs);
       count(-weight);
+      this.#limits.contention?.recent.note(party.organization);
       this.#forget(party);
       this.#serve();
     };
@@ -176,7 +208,9 @@ export class FairQueue {
   #reject(tenant: Tenant): DomainError {
     const [oldest = { atMs: this.#clock.now() }] = tenant.starts;
     const heldMs = Math.max(tenant.heldMs, this.#clock.now() - oldest.atMs);
-    const retryMs = ((tenant.waiting + 1) * heldMs) / Math.max(1, tenant.starts.size);
+    // Of those that run, more may have started than will run at the same time from now on.
+    const atOnce = Math.min(tenant.starts.size, this.#shareOf(tenant));
+    const retryMs = ((tenant.waiting + 1) * heldMs) / Math.max(1, atOnce);
     return new DomainError('too_many', this.#rejection, Math.min(Math.max(1, retryMs), MAX_RETRY_MS));
   }
 
@@ -184,7 +218,7 @@ export class FairQueue {
     const known = this.#tenants.get(organization);
     if (known !== undefined) return known;
     const counts = { running: 0, served: 0, waiting: 0, heldMs: 0 };
-    const tenant: Tenant = { ...counts, keys: new Map(), starts: new Set() };
+    const tenant: Tenant = { organization, ...counts, keys: new Map(), starts: new Set() };
     this.#tenants.set(organization, tenant);
     return tenant;
   }

@@ -7,6 +7,7 @@ import type { TenantLimits } from '../limits.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { FairQueue, type Leave, type Party, type QueueLimits } from './fair-queue.ts';
 import { createRateLimit } from './rate-limit.ts';
+import { RecentOrganizations } from './recent-organizations.ts';
 
 export type TenantShares = {
   /** Throws DomainError `too_many` above the rate of the key or of the organization. */
@@ -28,6 +29,8 @@ const WAIT_MS = 2_000;
 const MAX_WAITING = 256;
 /** What a client has not used for a while it may send at once. */
 const BURST_S = 2;
+/** Who asks less often than this leaves the processors to others. */
+const ACTIVE_MS = 1_000;
 /** More than are active at a time; the tables of buckets stay small. */
 const MAX_NAMES = 20_000;
 
@@ -40,13 +43,16 @@ export function createTenantShares(
     createRateLimit({ perSecond, burst: perSecond * BURST_S, maxNames: MAX_NAMES, now: clock.now });
   const rates = { key: rate(limits.keyRequestsPerS), organization: rate(limits.organizationRequestsPerS) };
   const waits = { waitMs: WAIT_MS, maxWaiting: MAX_WAITING };
-  const queue = (sizes: Sizes, what: string, waiting = waits): FairQueue =>
+  const recent = new RecentOrganizations({ windowMs: ACTIVE_MS, now: clock.now });
+  const queue = (sizes: Sizes & Pick<QueueLimits, 'contention'>, what: string, waiting = waits): FairQueue =>
     new FairQueue(
       { ...sizes, ...waiting },
       clock,
       `Too many ${what} of this organization or key at the same time`,
     );
-  const reads = queue(sharesOf(pools.reads.size), 'reads');
+  const contention = { perOrganization: limits.organizationContendedReads, recent };
+  const reads = queue({ ...sharesOf(pools.reads.size), contention }, 'reads');
+  // Their share is the same beside others: those of one organization take turns at its audit chain, one commit after the other.
   const writes = queue(sharesOf(pools.writes.size), 'writes');
   const preparing = queue(partsOf(limits.preparing, limits.organizationPreparing), 'requests that wait');
   const streams = queue(partsOf(limits.streams, limits.organizationStreams), 'streams', {
@@ -60,6 +66,7 @@ export function createTenantShares(
     admit({ organization, key }) {
       const waitMs = rates.key.take(key) || rates.organization.take(organization);
       if (waitMs > 0) throw new DomainError('too_many', TOO_FAST, waitMs);
+      recent.note(organization);
     },
     pools: (party) => ({
       reads: within(pools.reads, reads, party),

@@ -1,9 +1,11 @@
 // Who gets the next place, on a clock of the test.
 import { describe, expect, it } from 'vitest';
 import { FairQueue, type Leave, type QueueLimits } from '../../../../src/platform/api/shares/fair-queue.ts';
+import { RecentOrganizations } from '../../../../src/platform/api/shares/recent-organizations.ts';
 import { createFakeClock, type FakeClock, settle } from './fake-clock.ts';
 
 const LIMITS: QueueLimits = { places: 8, perOrganization: 6, perKey: 5, waitMs: 2_000, maxWaiting: 256 };
+const WINDOW_MS = 1_000;
 
 type Scene = {
   readonly clock: FakeClock;
@@ -18,9 +20,12 @@ type Scene = {
   count(prefix: string): number;
 };
 
-function open(limits: Partial<QueueLimits> = {}): Scene {
+/** `contended` is the share of an organization while others are active. */
+function open({ contended, ...limits }: Partial<QueueLimits> & { contended?: number } = {}): Scene {
   const clock = createFakeClock();
-  const queue = new FairQueue({ ...LIMITS, ...limits }, clock, 'too many');
+  const recent = new RecentOrganizations({ windowMs: WINDOW_MS, now: clock.now });
+  const contention = contended === undefined ? undefined : { perOrganization: contended, recent };
+  const queue = new FairQueue({ ...LIMITS, contention, ...limits }, clock, 'too many');
   const running = new Map<string, Leave>();
   const rejected = new Map<string, number>();
   let asked = 0;
@@ -169,5 +174,94 @@ describe('a request without a place', () => {
     const impatient = open({ perKey: 1, waitMs: 0 });
     await impatient.ask('a', 2);
     expect([impatient.count('a'), impatient.rejected.size]).toEqual([1, 1]);
+  });
+});
+
+describe('the share of an organization', () => {
+  it('is the full one while it asks alone, with several keys', async () => {
+    const scene = open({ contended: 2 });
+    await scene.ask('a/1', 40);
+    await scene.ask('a/2', 40);
+    await scene.clock.advance(WINDOW_MS / 2);
+    expect(scene.count('a')).toBe(6);
+    await scene.end('a');
+    expect(scene.count('a')).toBe(6);
+  });
+
+  it('is smaller while another one is active: what runs goes on, and nothing starts above it', async () => {
+    const scene = open({ contended: 2 });
+    await scene.ask('a', 40);
+    expect(scene.count('a')).toBe(5);
+    await scene.ask('b');
+    await scene.end('b');
+    expect(scene.count('a')).toBe(5);
+    for (const left of [4, 3, 2, 2, 2]) {
+      await scene.end('a');
+      expect(scene.count('a')).toBe(left);
+    }
+    await scene.ask('b', 40);
+    expect([scene.count('a'), scene.count('b')]).toEqual([2, 2]);
+  });
+
+  it('is smaller for who comes second too, also where nothing waits', async () => {
+    const scene = open({ contended: 2 });
+    await scene.ask('a');
+    await scene.ask('b', 3);
+    expect([scene.count('a'), scene.count('b')]).toEqual([1, 2]);
+  });
+
+  it('is the full one again when the other was silent for the window: what waits starts then', async () => {
+    const scene = open({ contended: 2, waitMs: 60_000 });
+    await scene.ask('b');
+    await scene.ask('a', 40);
+    await scene.end('b');
+    await scene.clock.advance(WINDOW_MS - 1);
+    expect(scene.count('a')).toBe(2);
+    await scene.clock.advance(1);
+    expect(scene.count('a')).toBe(5);
+  });
+
+  it('stays small as long as the other asks now and then, however often the window begins again', async () => {
+    const scene = open({ contended: 2, waitMs: 60_000 });
+    await scene.ask('a', 2);
+    for (let at = 0; at < 10; at += 1) {
+      await scene.ask('b');
+      await scene.end('b');
+      await scene.ask('a');
+      await scene.clock.advance(WINDOW_MS - 1);
+      expect(scene.count('a')).toBe(2);
+    }
+    await scene.clock.advance(1);
+    expect(scene.count('a')).toBe(5);
+  });
+
+  it('stays small while the other holds a place, however long it asks for nothing else', async () => {
+    const scene = open({ contended: 2, waitMs: 60_000 });
+    await scene.ask('b');
+    await scene.ask('a', 40);
+    await scene.clock.advance(10 * WINDOW_MS);
+    expect(scene.count('a')).toBe(2);
+    // Then it may be about to ask for the next one.
+    await scene.end('b');
+    expect(scene.count('a')).toBe(2);
+    await scene.clock.advance(WINDOW_MS);
+    expect(scene.count('a')).toBe(5);
+  });
+
+  it('says after how long a rejected request finds a place beside the others', async () => {
+    const scene = open({ contended: 2 });
+    await scene.ask('a', 5);
+    await scene.ask('a');
+    await scene.ask('b');
+    await scene.clock.advance(2_000);
+    // One waited, for two places that are held for two seconds at least: (1 + 1) * 2 / 2.
+    expect([...scene.rejected.values()]).toEqual([2_000]);
+  });
+
+  it('holds a request that weighs more than it', async () => {
+    const scene = open({ contended: 2 });
+    await scene.ask('b');
+    await scene.ask('a', 1, 100);
+    expect(scene.count('a')).toBe(1);
   });
 });

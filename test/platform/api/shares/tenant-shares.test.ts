@@ -108,6 +108,42 @@ describe('connections', () => {
   });
 });
 
+describe('while another organization reads', () => {
+  it('one that reads holds no more than a smaller share of the connections, and all its reads end', async () => {
+    const [begun, reached, released] = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+    let other = '';
+    let running = 0;
+    let most = 0;
+    const slow: Route = defineRoute({
+      ...described('/slow'),
+      responses: { 204: null },
+      handle: (call) =>
+        call.db.connection().execute(async (db) => {
+          if (call.organizationId === other) {
+            begun?.resolve();
+            return released?.promise;
+          }
+          most = Math.max(most, (running += 1));
+          if (running === 2) reached?.resolve();
+          await reached?.promise;
+          await sql`select`.execute(db);
+          running -= 1;
+        }),
+    });
+    await using scene = await open({ routes: [slow], limits: { organizationContendedReads: 2 } });
+    const { api, a, b } = scene;
+    other = b.id;
+    const held = api.ask('GET', '/slow', { key: b.key });
+    await begun?.promise;
+    const responses = await Promise.all(
+      Array.from({ length: 12 }, () => api.ask('GET', '/slow', { key: a.key })),
+    );
+    expect([most, ...new Set(responses.map(({ status }) => status))]).toEqual([2, 204]);
+    released?.resolve();
+    expect((await held).status).toBe(204);
+  });
+});
+
 function described(path: string) {
   return {
     method: 'GET',
