@@ -43,6 +43,7 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into sessions (api_key_id, hash, expires_at)
       select id, '\\x05', now() from api_keys where short_key = 'sk...2'
   `,
+  11: `select audit_append('${ORGANIZATION}', 'update_workspace', '${WORKSPACE}', '{}')`,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };
