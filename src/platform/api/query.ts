@@ -33,6 +33,11 @@ export function readQuery(
   return { value, issues };
 }
 
+/** Sent once for each value: `?name=a&name=b`. */
+export function isListParameter(schema: unknown): boolean {
+  return kindOf(schema).isList;
+}
+
 type Kind = { readonly kind: string; readonly isList: boolean };
 
 function kindOf(schema: unknown): Kind {

@@ -195,6 +195,17 @@ describe('the document', () => {
     }
   });
 
+  it('says 431 of exactly the routes whose query has a list: a valid one can be longer than a head may be', () => {
+    const listed = operations.filter(([, , { parameters }]) =>
+      parameters.some((one) => 'schema' in one && one.in === 'query' && one.schema['type'] === 'array'),
+    );
+    const said = operations.filter(([, , { responses }]) => '431' in responses);
+    expect(said).toEqual(listed);
+    expect(said.map(([, path]) => path)).toEqual(
+      expect.arrayContaining(['/api/v1/orgs/current/members/active', '/api/v1/audit-logs']),
+    );
+  });
+
   it('is refused for a path whose braces and schema differ, and for one route twice', () => {
     const route = (over: Partial<Route>): Route => ({
       ...defineRoute({

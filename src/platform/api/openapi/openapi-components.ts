@@ -72,15 +72,15 @@ const SHARED: Readonly<Record<number, readonly [name: string, description: strin
   415: ['UnknownType', 'The request body is not JSON'],
   422: ['Invalid', 'Every issue of the request, each with its location'],
   429: ['TooMany', 'Too many requests'],
+  431: ['HeadTooLarge', 'The path, the query and the header fields are larger than 16 KB'],
   500: ['Unavailable', 'Internal error, or temporarily unavailable'],
 };
+const RETRIED: ReadonlySet<string> = new Set(['429', '500']);
 export const sharedResponses: Readonly<Record<string, ResponseObject>> = Object.fromEntries(
   Object.entries(SHARED).map(([status, [name, description]]) => {
     const schema = { $ref: `#/components/schemas/${name === 'Invalid' ? 'ValidationError' : 'Problem'}` };
-    return [
-      name,
-      { description, headers: Number(status) < 429 ? requestId : retryAfter, content: asJson(schema) },
-    ];
+    const headers = RETRIED.has(status) ? retryAfter : requestId;
+    return [name, { description, headers, content: asJson(schema) }];
   }),
 );
 

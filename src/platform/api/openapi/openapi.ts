@@ -18,6 +18,7 @@ import {
   toTag,
   validationErrorSchema,
 } from './openapi-components.ts';
+import { isListParameter } from '../query.ts';
 import { type ResponseSchema, isStreamResponse, isTextResponse } from '../responses.ts';
 import type { Route } from '../route.ts';
 
@@ -121,11 +122,13 @@ function operationIdOf({ method, path }: Route): string {
 }
 
 function responsesOf(route: Route): Readonly<Record<string, object>> {
-  const { responses, failures = [], access, method } = route;
+  const { responses, failures = [], access, method, query } = route;
   const refused = access.schemes.length === 0 ? [422] : [401, 403, 422, 429];
   // A body is read, and rejected, also where the route takes none.
   const unreadable = method === 'GET' ? [] : [400, 413, 415];
-  const all = [...failures, ...refused, ...unreadable];
+  // A list within its schema can be longer than a head may be.
+  const unfitting = Object.values(query?.shape ?? {}).some(isListParameter) ? [431] : [];
+  const all = [...failures, ...refused, ...unreadable, ...unfitting];
   const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
     ...Object.fromEntries(
