@@ -22,6 +22,7 @@ export type AdminResponse = HttpResponse & {
 // may after a 429. 499: nobody reads the response; the status is for the record.
 const ERRORS = {
   malformed: [400, 'The request is not HTTP/1.1, or its body is framed wrongly: correct it'],
+  tiny_chunks: [400, 'The document has thousands of chunks of a few bytes: send Content-Length instead'],
   framing: [400, 'Transfer-Encoding is not one "chunked" over HTTP/1.1: send Content-Length instead'],
   bad_host: [400, 'Host is missing, repeated or malformed: send one name or address, with or without port'],
   no_etag: [400, 'What this route writes has no ETag: leave out If-Match and If-None-Match'],

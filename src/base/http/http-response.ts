@@ -124,6 +124,8 @@ function limitIdle({ socket }: IncomingMessage, ms: number): NodeJS.Timeout {
 
 const LINGER_MS = 500;
 const LINGER_BYTES = 4 * 1024 * 1024;
+/** That a piece counts for at least: one of a byte takes as long to discard. */
+const PIECE_BYTES = 1024;
 
 /**
  * Ends a response whose request was not read to its end. A socket that is closed over unread bytes is reset, and a reset
@@ -135,7 +137,7 @@ function endLingering(incoming: IncomingMessage, outgoing: ServerResponse): void
   const timer = setTimeout(end, LINGER_MS);
   outgoing.once('close', () => clearTimeout(timer));
   incoming.on('data', (piece: Buffer) => {
-    left -= piece.length;
+    left -= Math.max(PIECE_BYTES, piece.length);
     if (left < 0) end();
   });
   incoming.once('end', end).once('close', end).once('error', end);

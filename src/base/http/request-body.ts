@@ -1,6 +1,7 @@
 // The body of a request as a stream that asks for no more than is consumed, with limits on its bytes and its time. The server
 // can end it from outside (broken framing). Leaving it early does not end the connection: the response is still to go.
 import type { Readable } from 'node:stream';
+import { nextTurn } from '../steps.ts';
 import { collectBody } from './collected-body.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -8,6 +9,7 @@ export type RequestErrorKind =
   | 'too_large'
   | 'late'
   | 'malformed'
+  | 'tiny_chunks'
   | 'head_too_large'
   | 'content_type'
   | 'client_gone';
@@ -117,12 +119,25 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     // The client may have left before anybody listened; no event would come then.
     if (stream.destroyed) fail();
     try {
-      for (let piece = await this.#next(waitMs); piece !== undefined; piece = await this.#next(waitMs))
+      let [count, bytes] = [0, 0];
+      for (let piece = await this.#next(waitMs); piece !== undefined; piece = await this.#next(waitMs)) {
+        count += 1;
+        bytes += piece.length;
+        if (this.#isChunked && count > TINY_FROM && bytes < TINY * count)
+          throw new RequestError('tiny_chunks');
+        // What one read of the socket brought can be ten thousand chunks, all of which are consumed in one turn otherwise.
+        if (count % PIECES_A_TURN === 0) await nextTurn();
         yield piece;
+      }
     } finally {
       this.#isLeft = true;
       stream.off('data', take).pause();
     }
+  }
+
+  /** The sizes of other pieces are those of the network, for which the client is not responsible. */
+  get #isChunked(): boolean {
+    return this.#source.head.contentLength === 0;
   }
 
   async #next(waitMs: () => number): Promise<Buffer | undefined> {
@@ -139,6 +154,14 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return this.#pieces.shift();
   }
 }
+
+/**
+ * A chunk costs microseconds, however few bytes it has: a megabyte of one-byte chunks costs seconds. A client that sends
+ * little because it has little, an event a second, ends before it has sent so many. A chunk may arrive in two pieces, which count.
+ */
+const TINY_FROM = 4_096;
+const TINY = 8;
+const PIECES_A_TURN = 256;
 
 /** None without a limit: Node turns one that is too long for it into 1 ms. */
 function setTimer(ms: number, onEnd: () => void): NodeJS.Timeout | undefined {

@@ -65,6 +65,46 @@ describe('a request body', () => {
     expect([rest.join(''), body.isComplete]).toEqual(['bc', true]);
   });
 
+  const piecesOf = (count: number, bytes: number): readonly Buffer[] =>
+    Array.from({ length: count }, () => Buffer.alloc(bytes));
+
+  it.each([
+    ['4,096 chunks of a byte', 4_096, 1, 'whole'],
+    ['one more', 4_097, 1, 'tiny_chunks'],
+    ['many chunks of 7 bytes', 5_000, 7, 'tiny_chunks'],
+    ['many chunks of 8 bytes', 5_000, 8, 'whole'],
+  ] as const)('of %s: %s x %s is %s', async (_, count, bytes, outcome) => {
+    for (const read of [
+      (body: RequestBody) => body.read(1_000_000),
+      (body: RequestBody) => Array.fromAsync(body.stream({ idleMs: 60_000, totalMs: 60_000 })),
+    ]) {
+      const body = new RequestBody(Readable.from(piecesOf(count, bytes)), { head });
+      if (outcome === 'whole') expect((await read(body)).length).toBeGreaterThan(0);
+      else await expect(read(body)).rejects.toMatchObject({ kind: outcome });
+    }
+  });
+
+  it('with Content-Length may arrive in pieces of a byte, as the network brings them', async () => {
+    const body = new RequestBody(Readable.from(piecesOf(10_000, 1)), {
+      head: { hasBody: true, contentLength: 10_000 },
+    });
+    expect(await body.read(10_000)).toHaveLength(10_000);
+  });
+
+  it('in many pieces leaves turns to other work, however fast they come', async () => {
+    const body = new RequestBody(Readable.from(piecesOf(25_600, 16)), { head });
+    let turns = 0;
+    let next: NodeJS.Immediate;
+    const count = (): void => {
+      turns += 1;
+      next = setImmediate(count);
+    };
+    next = setImmediate(count);
+    await body.read(1_000_000);
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(100);
+  });
+
   it.each(['before it is read', 'while it is read'])(
     'that is interrupted %s rejects with the reason',
     async (when) => {

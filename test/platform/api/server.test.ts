@@ -190,6 +190,22 @@ describe('a body', () => {
     expect([counted.head.status, field(counted, 'connection')]).toEqual([413, 'close']);
   });
 
+  it('of thousands of one-byte chunks is rejected while it still arrives, and the connection ends', async () => {
+    const { port } = await open(async ({ body }) => {
+      try {
+        return jsonResponse(200, (await body.read(100_000)).length);
+      } catch (error) {
+        return toErrorResponse(error) ?? respond();
+      }
+    });
+    const text = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const response = await ask(port, text + '1\r\nx\r\n'.repeat(5_000));
+    expect([response.head.status, field(response, 'connection'), JSON.parse(response.text).code]).toEqual([
+      ...[400, 'close', 'tiny_chunks'],
+    ]);
+    expect((await ask(port, `${text}${'1\r\nx\r\n'.repeat(4_000)}0\r\n\r\n`)).text).toBe('4000\n');
+  });
+
   it('is asked for with a 100 only when it will be read', async () => {
     const { port } = await open();
     await using client = await WireClient.connect(port);
