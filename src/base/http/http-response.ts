@@ -11,6 +11,11 @@ export type HttpResponse = {
   readonly isLast?: boolean;
 };
 
+/** Thrown by a streamed body that was ended on purpose before it was whole: the connection is cut, and nothing failed. */
+export class EndedEarly extends Error {
+  override readonly name: string = 'EndedEarly';
+}
+
 export type SendOptions = {
   readonly requestId: string;
   readonly isLast: boolean;

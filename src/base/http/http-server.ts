@@ -6,7 +6,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DomainError } from '../domain-error.ts';
 import { describeBug, type Log } from '../log.ts';
-import { commonFields, type HttpResponse, sendResponse } from './http-response.ts';
+import { commonFields, EndedEarly, type HttpResponse, sendResponse } from './http-response.ts';
 import { RequestBody, RequestError, type RequestErrorKind } from './request-body.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
 
@@ -222,7 +222,8 @@ export class HttpServer {
       });
     } catch (error) {
       // The operator learns of it, and nobody waits for a response that will not come.
-      log.error({ ...describeBug(error), request: requestId }, 'request failed');
+      if (!(error instanceof EndedEarly))
+        log.error({ ...describeBug(error), request: requestId }, 'request failed');
       incoming.socket.destroy();
     }
   }

@@ -1,7 +1,7 @@
 // The parts of the server that neither the admin API nor the platform's API uses yet are tested here: bodies and responses
 // that stream. Everything else is tested through both of them.
 import { describe, expect, it } from 'vitest';
-import type { HttpResponse } from '../../../src/base/http/http-response.ts';
+import { EndedEarly, type HttpResponse } from '../../../src/base/http/http-response.ts';
 import { type Exchange, HttpServer } from '../../../src/base/http/http-server.ts';
 import { createLog } from '../../../src/base/log.ts';
 import { WireClient } from '../../support/wire-client.ts';
@@ -101,6 +101,19 @@ describe('a streamed response', () => {
     await client.finished;
     expect(client.transcript).not.toContain('0\r\n\r\n');
     expect(scene.lines.map((line) => JSON.parse(line).error)).toEqual(['RangeError']);
+  });
+
+  it('that is ended early on purpose is cut off, and no failure is logged', async () => {
+    async function* produce(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('ab');
+      throw new EndedEarly('a test');
+    }
+    await using scene = await openScene(async () => stream(produce()));
+    await using client = await scene.connect();
+    await client.send(GET);
+    await client.finished;
+    expect(client.transcript).not.toContain('0\r\n\r\n');
+    expect(scene.lines).toEqual([]);
   });
 
   it('to HEAD has no body and does not start its producer', async () => {

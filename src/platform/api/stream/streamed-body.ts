@@ -1,6 +1,6 @@
 // The body of a streamed response: what a route produces after the commit, for as long as its client reads it.
 import { DomainError } from '../../../base/domain-error.ts';
-import type { HttpResponse } from '../../../base/http/http-response.ts';
+import { EndedEarly, type HttpResponse } from '../../../base/http/http-response.ts';
 import { type ApiRequest, signalOf } from '../api-request.ts';
 import type { StreamError } from '../errors.ts';
 import { type ServerEvent, toEventStream } from './event-stream.ts';
@@ -70,7 +70,8 @@ async function* toBytes(
   using source = new PieceSource(pieces, limits);
   for (;;) {
     const found = await source.next();
-    if (found === 'aborted') limits.ended.throwIfAborted();
+    // Whoever ended it has logged why.
+    if (found === 'aborted' && limits.ended.aborted) throw new EndedEarly(limits.ended.reason.message);
     if (found === 'ended' || found === 'aborted') return;
     if (found === 'idle')
       throw new DomainError('unavailable', 'The producer of a response was silent for too long');
