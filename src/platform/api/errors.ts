@@ -17,7 +17,10 @@ import { type ApiError, problemErrors } from './contract/error-formats.ts';
 const ERRORS = {
   malformed: [400, 'The request is not HTTP/1.1, or its body is framed wrongly'],
   client_gone: [400, 'The request body was cut off'],
-  tiny_chunks: [400, 'The body has thousands of chunks of a few bytes: send larger chunks, or Content-Length'],
+  tiny_chunks: [
+    400,
+    'The body has thousands of chunks of a few bytes: send larger chunks, or Content-Length',
+  ],
   framing: [400, 'Frame the body by Content-Length, or by Transfer-Encoding: chunked alone'],
   bad_host: [400, 'Exactly one valid Host header is required'],
   bad_target: [400, 'Invalid path: dot segments, backslashes and non-ASCII bytes are not allowed'],

@@ -147,6 +147,9 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
       runPhases(phases, context, { ...entered, parts }),
     );
+    // The response does not wait for it.
+    if (route.revokes === true && granted.organizationId !== undefined)
+      void scope.streams.sweep(granted.organizationId);
     return toResponse(scope, request, { route, outcome, granted, parts });
   } finally {
     leave?.();

@@ -47,6 +47,11 @@ export type RouteFacts = {
   /** Whose pages may call it; without it, those of its own origin alone. */
   readonly cors?: Cors;
   readonly limits?: { readonly running?: RunningLimit };
+  /**
+   * It takes access away: the open streams of the organization are confirmed again once it is committed. Not for a route that
+   * anybody may call, which would have all streams confirmed.
+   */
+  readonly revokes?: true;
 };
 
 /** One authorized request: exactly what its access grants, and its validated parts. */

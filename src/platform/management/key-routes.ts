@@ -103,6 +103,7 @@ function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
       summary: `Delete ${one}; it is rejected from then on`,
       access,
       tracking: { operation: collection.deletion },
+      revokes: true,
       params: z.strictObject({ [idName]: z.guid() }),
       responses: { 200: key },
       failures: access.to === 'workspace' ? [404] : [404, 409],

@@ -98,6 +98,7 @@ export const memberRoutes: readonly Route[] = [
     summary: 'Change the role or the name of a member; the last administrator cannot be demoted',
     access: inOrganization('organization:manage'),
     tracking: { operation: 'update_org_member' },
+    revokes: true,
     body: z.object({ ...roles, full_name: fullName.optional() }),
     responses: { 200: organizationMember },
     failures: [404, 409],
@@ -115,6 +116,7 @@ export const memberRoutes: readonly Route[] = [
       'Remove a member with their personal tokens and workspace memberships; the last administrator cannot be removed',
     access: inOrganization('organization:manage'),
     tracking: { operation: 'delete_org_member' },
+    revokes: true,
     responses: { 200: nothing },
     failures: [404, 409],
     async handle(call) {

@@ -86,6 +86,7 @@ export const workspaceMemberRoutes: readonly Route[] = [
     summary: 'Change the role of a member of the workspace',
     access: inWorkspace('WORKSPACES_MANAGE'),
     tracking: { operation: 'update_workspace_member' },
+    revokes: true,
     body: z.object(roles),
     responses: { 200: workspaceMember },
     failures: [404],
@@ -100,6 +101,7 @@ export const workspaceMemberRoutes: readonly Route[] = [
     summary: 'Remove a member from the workspace (organization membership is kept)',
     access: inWorkspace('WORKSPACES_MANAGE'),
     tracking: { operation: 'delete_workspace_member' },
+    revokes: true,
     responses: { 200: nothing },
     failures: [404],
     async handle(call) {

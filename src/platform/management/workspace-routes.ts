@@ -106,6 +106,7 @@ export const workspaceRoutes: readonly Route[] = [
     summary: 'Delete a workspace with its keys and everything in it; the last one cannot be deleted',
     access: inOrganization('organization:manage'),
     tracking: { operation: 'delete_workspace' },
+    revokes: true,
     responses: { 200: nothing },
     failures: [404, 409],
     async handle({ db, organizationId, params }) {

@@ -102,6 +102,7 @@ const deleteToken = defineRoute({
   summary: 'Delete a token of a sandbox; it is rejected from then on',
   access: inWorkspace('sandboxes:manage'),
   tracking: { operation: 'delete_sandbox_token' },
+  revokes: true,
   params: z.strictObject({ sandbox: sandboxName, token_id: z.guid() }),
   responses: { 204: null },
   failures: [404],

@@ -138,11 +138,11 @@ const sizeRows: readonly AdminRow[] = [
     [[own('Transfer-Encoding: chunked'), [`10000\r\n${'a'.repeat(65_536)}\r\n`, 17]]],
     { statuses: [413], records: ['413 too_large'], ends: true },
   ),
-  turnsOf(
-    'A-09 chunks-of-one-byte',
-    [[own('Transfer-Encoding: chunked'), ['1\r\na\r\n', 50_000]]],
-    { statuses: [400], records: ['400 tiny_chunks'], ends: true },
-  ),
+  turnsOf('A-09 chunks-of-one-byte', [[own('Transfer-Encoding: chunked'), ['1\r\na\r\n', 50_000]]], {
+    statuses: [400],
+    records: ['400 tiny_chunks'],
+    ends: true,
+  }),
   turnsOf(
     'A-09 beyond-without-a-token',
     [[head(`PUT ${CONFIG} HTTP/1.1`, HOST, JSON_TYPE, `Content-Length: ${50 * MIB}`), ['a', 65_536]]],

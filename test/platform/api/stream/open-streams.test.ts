@@ -1,4 +1,5 @@
 // Streams that outlive what they were authorized by: they are confirmed together, and end with it.
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../../src/base/domain-error.ts';
 import { EndedEarly } from '../../../../src/base/http/http-response.ts';
@@ -49,6 +50,9 @@ const routes = [
   }),
 ];
 
+const REVOKED =
+  'event: error\ndata: {"error":"unauthenticated","message":"The access to this stream was revoked"}\n\n';
+
 describe('a stream of the platform', () => {
   let api: PlatformApi;
   let streams: OpenStreams;
@@ -85,9 +89,6 @@ describe('a stream of the platform', () => {
     };
     return { next, leave: () => left.abort(new Error('left')) };
   }
-
-  const REVOKED =
-    'event: error\ndata: {"error":"unauthenticated","message":"The access to this stream was revoked"}\n\n';
 
   it('ends with an error when its key is deleted, and the others go on', async () => {
     const [key, another] = [
@@ -142,6 +143,108 @@ describe('a stream of the platform', () => {
       expect([await stream.next(), await stream.next()]).toEqual([REVOKED, 'ended']);
     },
   );
+});
+
+describe('a route that takes access away', () => {
+  let api: PlatformApi;
+  let organization: string;
+  let workspace: string;
+  let admin: string;
+  beforeAll(async () => {
+    api = await createPlatformApi({ routes });
+    organization = await api.addOrganization();
+    [workspace] = await Promise.all([api.addWorkspace(organization), api.addWorkspace(organization)]);
+    admin = await api.addServiceKey(organization, 'ORGANIZATION_ADMIN');
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  const keys = '/api/v1/orgs/current/service-keys';
+  const members = '/api/v1/orgs/current/members';
+  const inside = '/api/v1/workspaces/current/members';
+  const post = async (path: string, body: unknown) =>
+    (await api.ask('POST', path, { key: admin, tenant: workspace, body })).body;
+  const addMember = async (role: string) => {
+    const { id, user_id } = await post(members, { email: `${randomUUID()}@example.test`, role });
+    const { key } = await post('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    return { id, user_id, key };
+  };
+  const rows: readonly (readonly [
+    string,
+    string,
+    () => Promise<readonly [string, string, string, unknown?]>,
+  ])[] = [
+    [
+      'deletes the key',
+      '/organization',
+      async () => {
+        const { id, key } = await post(keys, {});
+        return [key, 'DELETE', `${keys}/${id}`];
+      },
+    ],
+    [
+      'removes the member',
+      '/organization',
+      async () => {
+        const { id, key } = await addMember('ORGANIZATION_USER');
+        return [key, 'DELETE', `${members}/${id}`];
+      },
+    ],
+    [
+      'changes the role of the member',
+      '/workspace',
+      async () => {
+        await addMember('ORGANIZATION_ADMIN');
+        const { id, key } = await addMember('ORGANIZATION_ADMIN');
+        return [key, 'PATCH', `${members}/${id}`, { role: 'ORGANIZATION_USER' }];
+      },
+    ],
+    [
+      'removes the member from the workspace',
+      '/workspace',
+      async () => {
+        const { key, user_id } = await addMember('ORGANIZATION_USER');
+        const { id } = await post(inside, { user_id, role: 'WORKSPACE_ADMIN' });
+        return [key, 'DELETE', `${inside}/${id}`];
+      },
+    ],
+    [
+      'deletes the workspace',
+      '/workspace',
+      async () => [
+        await api.addServiceKey(organization, 'WORKSPACE_ADMIN', workspace),
+        ...(['DELETE', `/api/v1/workspaces/${workspace}`] as const),
+      ],
+    ],
+  ];
+
+  it.each(rows)('ends the streams that had it, in its process at once: it %s', async (_, path, prepare) => {
+    const [key, method, target, body] = await prepare();
+    const headers = { 'x-api-key': key, ...(path === '/workspace' ? { 'x-tenant-id': workspace } : {}) };
+    const response = await api.api(createApiRequest(path, { headers }));
+    const pieces = (response.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    expect(String((await pieces.next()).value)).toContain('data: 1');
+    const next = pieces.next();
+    const revoked = await api.ask(method, target, { key: admin, tenant: workspace, body });
+    expect(revoked.status).toBe(200);
+    // Without a sweep a heartbeat comes first.
+    expect(Buffer.from((await next).value ?? '').toString()).toBe(REVOKED);
+  });
+
+  it('says so', () => {
+    const said = api.routes.filter(({ revokes }) => revokes === true);
+    expect(said.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
+      'DELETE /api/v1/api-key/current/{pat_id}',
+      'DELETE /api/v1/api-key/{api_key_id}',
+      'DELETE /api/v1/orgs/current/members/{identity_id}',
+      'DELETE /api/v1/orgs/current/personal-access-tokens/{pat_id}',
+      'DELETE /api/v1/orgs/current/service-keys/{api_key_id}',
+      'DELETE /api/v1/workspaces/current/members/{identity_id}',
+      'DELETE /api/v1/workspaces/{workspace_id}',
+      'DELETE /v1/sandboxes/{sandbox}/tokens/{token_id}',
+      'PATCH /api/v1/orgs/current/members/{identity_id}',
+      'PATCH /api/v1/workspaces/current/members/{identity_id}',
+    ]);
+  });
 });
 
 describe('the open streams of a process', () => {
@@ -204,6 +307,22 @@ describe('the open streams of a process', () => {
     expect(fake.asked).toHaveLength(2);
     await streams.sweep();
     expect(fake.asked).toHaveLength(3);
+  });
+
+  it('are asked about by organization, which pays nothing for the streams of another one', async () => {
+    const fake = createFake();
+    const streams = create();
+    const of = (granted: Grant): OpenStream => ({ ...stream(fake.access), granted });
+    const [one, another, nobodys] = [of({ organizationId: 'a' }), of({ organizationId: 'b' }), of({})];
+    for (const each of [one, another]) streams.add(each);
+    await streams.sweep('c');
+    expect(fake.asked).toEqual([]);
+    await Promise.all([streams.sweep('a'), streams.sweep('a'), streams.sweep('b')]);
+    expect(fake.asked).toEqual([[one], [one, another]]);
+    // It does not say whose it is.
+    streams.add(nobodys);
+    await streams.sweep('c');
+    expect(fake.asked.at(-1)).toEqual([nobodys]);
   });
 
   it('go on for two minutes when the database is away, and end then', async () => {
