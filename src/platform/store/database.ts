@@ -1,6 +1,6 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig, Query } from 'pg';
-import { codeOf, isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
+import { isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
 import {
   CompiledQuery,
   type ConnectionProvider,
@@ -19,6 +19,7 @@ import {
   type StatementConfig,
 } from './statement-group.ts';
 import type { Tables } from './tables.ts';
+import { retryRolledBack } from './transaction-retries.ts';
 
 export { brokenReferenceOf, isDuplicate } from './database-error.ts';
 
@@ -70,11 +71,6 @@ export type PoolLimits = {
   readonly statementMs: number;
 };
 
-/** How often a transaction is attempted that the database rolls back in favour of another one. */
-const MAX_ATTEMPTS = 5;
-/** serialization_failure, deadlock_detected */
-const ROLLED_BACK: ReadonlySet<unknown> = new Set(['40001', '40P01']);
-
 /** By then most clients have disconnected. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -108,7 +104,7 @@ export function openDatabase(options: DatabaseOptions): Store {
   const driver = dialect.createDriver();
   const createStore = (scope: Database): Store => ({
     db: scope,
-    write: (work) => write(scope, work),
+    write: (work) => retryRolledBack(() => scope.transaction().execute(work)),
     within(gate) {
       const provider: ConnectionProvider = {
         provideConnection: (consumer) => gate(() => db.getExecutor().provideConnection(consumer)),
@@ -121,16 +117,6 @@ export function openDatabase(options: DatabaseOptions): Store {
     close: () => db.destroy(),
   });
   return createStore(db);
-}
-
-async function write<T>(db: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await db.transaction().execute(work);
-    } catch (error) {
-      if (attempt >= MAX_ATTEMPTS || !ROLLED_BACK.has(codeOf(error))) throw error;
-    }
-  }
 }
 
 /** The pool itself, for callers with SQL of their own. */
