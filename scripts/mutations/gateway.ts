@@ -128,7 +128,7 @@ export const gateway: readonly Mutation[] = [
     versions,
     name: 'a decision has no deadline',
     file: 'src/gateway/decisions.ts',
-    text: 'if (nowMs - startedMs < this.#limits.decideMs) return;',
+    text: 'if (nowMs - pending.startedMs < this.#limits.decideMs) return;',
     replacement: 'return;',
     breaks: 'an owner that hangs holds every request',
   },

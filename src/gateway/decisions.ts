@@ -17,15 +17,6 @@ export type DecisionOptions = {
   readonly credentialFields?: readonly string[];
 };
 
-type Pending = {
-  readonly request: GatewayRequest;
-  readonly startedMs: number;
-  /** Only the first one counts. */
-  settle(decision: Buffer | Refusal): void;
-  /** The same, and the owner may stop. */
-  giveUp(decision: Refusal): void;
-};
-
 const CREDENTIAL_FIELDS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
 const NO_CREDENTIALS: readonly string[] = [];
 const NO_COOKIES: ReadonlySet<string> = new Set();
@@ -47,35 +38,19 @@ export class Decisions {
   decide(exchange: Exchange, client: Client): Promise<Buffer | Refusal> {
     if (this.#pending.size >= this.#limits.maxDeciding)
       return Promise.resolve(refuse('overloaded', { retryAfterMs: RETRY_MS }));
-    const { promise, resolve } = Promise.withResolvers<Buffer | Refusal>();
-    const abort = new LazyAbort();
-    const pending: Pending = {
-      request: new AskedRequest(exchange.plan, client, abort),
-      startedMs: performance.now(),
-      settle: (decision) => {
-        if (!this.#pending.delete(pending)) return;
-        exchange.onEnd = undefined;
-        resolve(decision);
-      },
-      giveUp: (decision) => {
-        pending.settle(decision);
-        abort.abort();
-      },
-    };
-    this.#pending.add(pending);
-    // The client has left: nobody reads this refusal.
-    exchange.onEnd = () => pending.giveUp(refuse('internal_error'));
-    void this.#ask(pending, exchange, client).then(pending.settle);
-    return promise;
+    const pending = new Pending(exchange, client, this.#pending);
+    exchange.deciding = pending;
+    void this.#ask(pending, exchange, client).then((decision) => pending.settle(decision));
+    return pending.promise;
   }
 
   /** Called at intervals. */
   expire(nowMs: number): void {
-    for (const { startedMs, giveUp } of this.#pending) {
+    for (const pending of this.#pending) {
       // In the order in which they began.
-      if (nowMs - startedMs < this.#limits.decideMs) return;
+      if (nowMs - pending.startedMs < this.#limits.decideMs) return;
       this.#options.log.warn('a request was not decided in time');
-      giveUp(refuse('decision_timeout', { retryAfterMs: RETRY_MS }));
+      pending.giveUp(refuse('decision_timeout', { retryAfterMs: RETRY_MS }));
     }
   }
 
@@ -112,6 +87,45 @@ export class Decisions {
     );
     if (this.#withheldTests.size < MAX_WITHHELD_TESTS) this.#withheldTests.set(key, test);
     return test;
+  }
+}
+
+/** A request that waits for its decision. A class: closures for each request survived young collections of garbage in numbers. */
+class Pending {
+  readonly startedMs: number = performance.now();
+  readonly request: AskedRequest;
+  readonly promise: Promise<Buffer | Refusal>;
+  readonly #exchange: Exchange;
+  readonly #all: Set<Pending>;
+  readonly #abort = new LazyAbort();
+  readonly #resolve: (decision: Buffer | Refusal) => void;
+
+  constructor(exchange: Exchange, client: Client, all: Set<Pending>) {
+    const { promise, resolve } = Promise.withResolvers<Buffer | Refusal>();
+    this.promise = promise;
+    this.#resolve = resolve;
+    this.request = new AskedRequest(exchange.plan, client, this.#abort);
+    this.#exchange = exchange;
+    this.#all = all;
+    all.add(this);
+  }
+
+  /** Only the first one counts. */
+  settle(decision: Buffer | Refusal): void {
+    if (!this.#all.delete(this)) return;
+    this.#exchange.deciding = undefined;
+    this.#resolve(decision);
+  }
+
+  /** The same, and the owner may stop. */
+  giveUp(decision: Refusal): void {
+    this.settle(decision);
+    this.#abort.abort();
+  }
+
+  /** The client has left: nobody reads this refusal. */
+  leave(): void {
+    this.giveUp(refuse('internal_error'));
   }
 }
 

@@ -17,8 +17,8 @@ export class Exchange {
   target: Target | undefined;
   /** Set while the request is forwarded. */
   forwarding: Forwarding | undefined;
-  /** Called when it ends before it was decided. */
-  onEnd: (() => void) | undefined;
+  /** Set until it is decided. */
+  deciding: { leave(): void } | undefined;
   status: number | undefined;
   refusal: RefusalCode | undefined;
   bytesUp = 0;
@@ -35,7 +35,7 @@ export class Exchange {
   end(end: GatewayRecord['end']): GatewayRecord | undefined {
     if (this.#isRecorded) return undefined;
     this.#isRecorded = true;
-    this.onEnd?.();
+    this.deciding?.leave();
     const { status, refusal, bytesUp, bytesDown } = this;
     return {
       method: this.plan.method,
