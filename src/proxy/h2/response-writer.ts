@@ -37,6 +37,8 @@ export class ResponseWriter implements TurnEndListener {
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #awaitsEnd = false;
+  /** It did so at the tick before. */
+  #hasAwaitedEnd = false;
   #trailers: HeaderList = NO_FIELDS;
   #stall: IdleLimit | undefined;
   /** Bytes that wait for the client. */
@@ -140,8 +142,10 @@ export class ResponseWriter implements TurnEndListener {
   }
 
   tick(nowMs: number): void {
-    // The host sends the end late, or never.
-    if (this.#awaitsEnd) this.flush();
+    // The host sends the end late, or never. Not at the first tick, which may come right after the last bytes: while the
+    // process is busy, all streams of a client would be reset by one tick.
+    if (this.#awaitsEnd && this.#hasAwaitedEnd) this.flush();
+    this.#hasAwaitedEnd = this.#awaitsEnd;
     if (this.#stall?.hasPassed(nowMs) !== true) return;
     // Buffered data may leave slowly; without progress there is a limit.
     if (this.#stream.writableLength === this.#waiting) return this.#owner.onStall();

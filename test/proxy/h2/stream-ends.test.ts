@@ -6,6 +6,7 @@ import { H2WireClient, refusalOf } from '../../support/h2-wire-client.ts';
 import { WireClient } from '../../support/wire-client.ts';
 import { apiRule } from '../data-path.ts';
 import { createH2Path, type H2Path } from './h2-path.ts';
+import { countTicks } from './session-ticks.ts';
 
 /** Responds to `/slow` when `gate` is open. */
 function slowPath(
@@ -164,5 +165,24 @@ describe('a sandbox that is removed', () => {
     for (const stream of path.origin.streams.slice(1)) expect(await stream.ended()).toBe(true);
     gate.resolve();
     expect((await others.response(running)).text).toBe('behind');
+  });
+});
+
+describe('a host that sends all announced bytes and no end', () => {
+  it('lets the last bytes wait for the end between two ticks, and no longer', async () => {
+    using counted = countTicks();
+    await using path = await createH2Path({
+      origin: {
+        async respond({ head, data }: H2Exchange) {
+          await head(200, [['content-length', '4']]);
+          await data('last');
+        },
+      },
+    });
+    const client = await path.client();
+    const stream = await client.open(client.fields('/'), { isEnd: true });
+    const before = counted.count;
+    await client.head(stream);
+    expect(counted.count - before).toBeGreaterThanOrEqual(2);
   });
 });
