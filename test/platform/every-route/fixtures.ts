@@ -76,7 +76,7 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
 };
 
 /** The role with the fewest permissions, so that no caller is rejected for escalation. */
-const fixed: Readonly<Record<string, (schema: JsonSchema) => unknown>> = {
+const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unknown>> = {
   role: lastOf,
   role_id: lastOf,
   org_role_id: lastOf,
@@ -84,7 +84,13 @@ const fixed: Readonly<Record<string, (schema: JsonSchema) => unknown>> = {
   compute_id: () => randomUUID(),
   // Unique among all workspaces.
   tenant_handle: () => `h-${randomUUID()}`,
+  // Unique among the workspaces of an organization; short names come twice in a run.
+  display_name: (_, given) => (typeof given === 'string' ? uniqueName(given) : given),
 };
+
+function uniqueName(given: string): string {
+  return `${[...given].slice(0, 40).join('')}-${randomUUID()}`;
+}
 
 function lastOf({ enum: roles, anyOf = [] }: JsonSchema): unknown {
   return (roles ?? anyOf.find((one) => one.enum !== undefined)?.enum ?? []).at(-1);
@@ -142,7 +148,7 @@ export async function withFixtures(schema: JsonSchema, value: unknown, scene: Sc
   for (const { path, name } of idPlacesOf(schema))
     filled = withIdAt(filled, path, await bodyFixtureOf(name).make(scene, {})) as Record<string, unknown>;
   for (const [name, own] of Object.entries(schema.properties ?? {}))
-    if (Object.hasOwn(fixed, name)) filled[name] = fixed[name]?.(own);
+    if (Object.hasOwn(fixed, name)) filled[name] = fixed[name]?.(own, filled[name]);
   return filled;
 }
 
