@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Refusal, refuse } from '../../src/gateway/refusal.ts';
 import { createOrigin, type RecordingOrigin, response } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
+import { type NodeHandler, openNodeTarget } from './node-target.ts';
 import { createGatewayScene, type GatewayScene, type SceneOptions } from './gateway-scene.ts';
 
 const stack: AsyncDisposable[] = [];
@@ -31,18 +31,10 @@ async function scene(
 }
 
 /** A target on node:http. */
-async function target(
-  handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
-): Promise<number> {
-  const server = createServer(handle);
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', () => done()));
-  stack.push({
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
-    },
-  });
-  return (server.address() as AddressInfo).port;
+async function target(handle: NodeHandler): Promise<number> {
+  const opened = await openNodeTarget(handle);
+  stack.push(opened);
+  return opened.port;
 }
 
 function gatewayTo(port: number, options: SceneOptions = {}): Promise<GatewayScene> {

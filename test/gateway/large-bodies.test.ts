@@ -1,10 +1,10 @@
 // 100 MB through a gateway, with back-pressure both ways.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { type NodeHandler, openNodeTarget } from './node-target.ts';
 import { createGatewayScene, type GatewayScene } from './gateway-scene.ts';
 
 const stack: AsyncDisposable[] = [];
@@ -12,18 +12,10 @@ afterEach(async () => {
   for (const one of stack.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-async function target(
-  handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void,
-): Promise<number> {
-  const server = createServer(handle);
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', () => done()));
-  stack.push({
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((done) => server.close(done));
-    },
-  });
-  return (server.address() as AddressInfo).port;
+async function target(handle: NodeHandler): Promise<number> {
+  const opened = await openNodeTarget(handle);
+  stack.push(opened);
+  return opened.port;
 }
 
 async function gatewayTo(port: number): Promise<GatewayScene> {
