@@ -17,6 +17,7 @@ const BELOW_MODULES: readonly string[] = [
   'platform/identity',
   'platform/audit',
   'platform/vault',
+  'platform/runtime',
   'platform/api',
 ];
 
@@ -63,6 +64,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/identity': ['base', 'platform/store'],
   'platform/audit': ['base', 'platform/store'],
   'platform/vault': ['base', 'platform/store'],
+  'platform/runtime': ['base', 'base/http'],
   'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
   'platform/config': ['base', 'platform/store', 'platform/api'],
   'platform/module': ['base', 'platform/store', 'platform/vault', 'platform/api', 'platform/config'],
@@ -73,6 +75,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'platform/identity',
     'platform/audit',
     'platform/vault',
+    'platform/runtime',
     'platform/api',
     ...MODULES,
     'platform/config',
