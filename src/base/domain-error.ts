@@ -12,7 +12,17 @@ export type DomainErrorKind =
   | 'conflict'
   /** The request is well formed and cannot be carried out. */
   | 'unusable'
+  /** The resource is not in the state that this needs; it may be later. */
+  | 'not_ready'
+  /** It was begun, and has not happened in the time that the caller waits. */
+  | 'timeout'
+  /** What was asked for exists, and does not run. */
+  | 'start_failed'
   | 'too_many'
+  /** A quota is used up: unlike `too_many`, waiting alone does not help. */
+  | 'quota_exceeded'
+  /** This installation cannot do it. */
+  | 'not_supported'
   /** Something that this needs is temporarily missing: try again. */
   | 'unavailable';
 

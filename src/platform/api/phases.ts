@@ -1,5 +1,5 @@
-// The phases of one request: `prepare` before the transaction, `handle` with its audit event in it, `after` once it is
-// committed. While a route prepares, it holds no connection and no turn of its organization.
+// The phases of one request: `prepare` before the transaction, `handle` with its audit event in it, `after` and `respond` once
+// it is committed. While a route prepares or responds, it holds no connection and no turn of its organization.
 import { describeBug, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
 import type { Database } from '../store/database.ts';
@@ -25,9 +25,11 @@ export type Admitted = {
   readonly parts: Pick<Call, 'params' | 'query' | 'body'>;
   /** Called with the id of the audit event before the commit. */
   onEvent(id: string): void;
+  /** What is thrown from here on is no failure of what was asked for. */
+  onCommitted(): void;
 };
 
-/** Resolves when the outcome is committed. */
+/** Resolves when the outcome is committed, and for a route that responds by itself, when it has. */
 export async function runPhases(
   scope: PhaseScope,
   context: RequestContext,
@@ -38,18 +40,36 @@ export async function runPhases(
   let prepared: unknown;
   if (route.prepare !== undefined) {
     const signal = signalOf(context.request);
-    try {
-      prepared = await scope.prepare(async () => {
+    prepared = await endedBy(signal, () =>
+      scope.prepare(async () => {
         const upload = route.upload?.open(context.request);
         return route.prepare?.({ ...call, db: scope.pools.reads.db, signal, upload });
-      });
-    } catch (error) {
-      throw signal.aborted && isAbort(error, signal) ? signal.reason : error;
-    }
+      }),
+    );
   }
+  if (route.respond === undefined) return commit(scope, context, admitted, prepared);
+  // The place to wait is taken before anything is written: whoever finds none may try again.
+  return scope.prepare(async () => {
+    const outcome = await commit(scope, context, admitted, prepared);
+    const signal = signalOf(context.request);
+    const { reads, writes } = scope.pools;
+    const responding = { ...call, db: reads.db, write: writes.write, signal };
+    return (await endedBy(signal, async () => route.respond?.(responding, outcome))) ?? {};
+  });
+}
+
+async function commit(
+  scope: PhaseScope,
+  context: RequestContext,
+  admitted: Admitted,
+  prepared: unknown,
+): Promise<Outcome> {
+  const { route, granted, parts } = admitted;
   const outcome = await handle(scope, context, admitted, prepared);
+  admitted.onCommitted();
   try {
-    if (route.after !== undefined) await route.after({ ...call, signal: signalOf(context.request) }, outcome);
+    const signal = signalOf(context.request);
+    if (route.after !== undefined) await route.after({ ...granted, ...parts, signal }, outcome);
   } catch (error) {
     // What was asked for is committed: the caller must not try it again.
     scope.log.error(
@@ -94,6 +114,15 @@ export function toEntry(
   }: Pick<Entry, 'db' | 'authenticator'> & Partial<Pick<Entry, 'onCaller'>>,
 ): Entry {
   return { head, peer: client.host ?? '', client, requestId, origin, db, authenticator, onCaller };
+}
+
+/** Runs what waits: where the signal ended it, its reason is the error. */
+async function endedBy<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw signal.aborted && isAbort(error, signal) ? signal.reason : error;
+  }
 }
 
 /** Whether a wait ended because the signal asked for it: some functions reject with its reason, others with an AbortError. */

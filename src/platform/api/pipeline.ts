@@ -104,20 +104,24 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   request.note({ route: route.path });
   let known: Grant | undefined;
   let pending: string | undefined;
+  let isCommitted = false;
   try {
     const granted = await enter(scope, route, request, (partly) => (known = partly));
     known = granted;
     const party = partyOf(route, granted);
     await admitStream(scope, route, request, party);
     const onEvent = (id: string): void => void (pending = id);
+    const onCommitted = (): void => void (isCommitted = true);
     const findParty = (): Party | undefined => party ?? partyOfCaller(known);
-    return await serve(scope, context, { route, granted, party, findParty, onEvent });
+    return await serve(scope, context, { route, granted, party, findParty, onEvent, onCommitted });
   } catch (thrown) {
     const error = toMissingReference(thrown);
     const { response, status } = toFailure(scope, route, request, error);
     // What is unavailable, for the operator alone.
     if (status === 503) request.note({ cause: errorCode(error) });
-    await recordFailure(scope.failures, { route, context, granted: known, status, pending });
+    // The event of its success is stored.
+    if (!isCommitted)
+      await recordFailure(scope.failures, { route, context, granted: known, status, pending });
     return response;
   }
 }

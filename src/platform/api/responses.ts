@@ -3,7 +3,8 @@
 import type { z } from '../../base/schema.ts';
 import type { ServerEvent } from './stream/event-stream.ts';
 
-export type SuccessStatus = 200 | 201 | 202 | 204 | 207 | 303;
+/** 501: of a route that every client of its contract may call and that this version does not have. */
+export type SuccessStatus = 200 | 201 | 202 | 204 | 207 | 303 | 501;
 
 /** Text that the handler serializes itself, such as HTML. `schema` describes it where it is JSON. */
 export type TextResponse = { readonly textType: string; readonly schema?: z.ZodType };

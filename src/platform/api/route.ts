@@ -2,7 +2,7 @@
 // pipeline around it (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part.
 import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Store } from '../store/database.ts';
 import type { Access, Grant } from './access.ts';
 import type { BodyRules } from './body/json-part.ts';
 import type { Upload } from './body/upload.ts';
@@ -39,7 +39,7 @@ export type RouteFacts = {
   readonly tag: string;
   readonly summary: string;
   /** Statuses that it may have besides 401, 403, 422, 429 and 5xx; none when absent. */
-  readonly failures?: readonly (404 | 409 | 400 | 401 | 403 | 413)[];
+  readonly failures?: readonly (404 | 408 | 409 | 400 | 401 | 403 | 413)[];
   /** Other paths with the same response, made by `mount`; OpenAPI, metrics and the log name `path`. */
   readonly aliases?: readonly string[];
   /** The format of its errors; `problemErrors` when absent. */
@@ -65,8 +65,8 @@ export type Call<G extends Grant = Grant, P = unknown, Q = unknown, B = unknown>
 export type Reader = Pick<Database, 'selectFrom'>;
 
 /**
- * The three phases of a request. Only the middle one holds a connection to the database and a turn of its organization,
- * so only that one must never wait for anything else.
+ * The phases of a request. Only `handle` holds a connection to the database and a turn of its organization, so only that one
+ * must never wait for anything else.
  */
 export type Phases<C, R, W, T, U = unknown> = {
   /** Before the transaction: it may wait and call others, and writes nothing. An upload is consumed here. */
@@ -78,6 +78,11 @@ export type Phases<C, R, W, T, U = unknown> = {
   handle(call: C & Handling, prepared: W): Promise<T>;
   /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */
   after?(call: C & Waiting, outcome: R): Promise<void> | void;
+  /**
+   * After that, for a caller who asked to wait for what follows the commit: it may wait, and gives the response. What it
+   * throws is the response too, and changes neither what is committed nor its audit event.
+   */
+  respond?(call: C & Responding, outcome: R): Promise<T>;
 };
 
 export type Waiting = {
@@ -91,6 +96,7 @@ export type Streaming = Waiting & {
 };
 export type Preparing = Waiting & { readonly db: Reader };
 export type Handling = { readonly db: Database };
+export type Responding = Preparing & Pick<Store, 'write'>;
 
 /** A route as the pipeline sees it. */
 export type Route = RouteFacts &

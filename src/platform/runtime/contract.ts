@@ -109,7 +109,7 @@ export type BoxRecords = {
 export type RuntimeErrorKind =
   /** The sidecar rejects the document: the same document is rejected again. */
   | 'invalid_policy'
-  /** There is no room on this machine for the box. */
+  /** This machine has not enough left for the box. */
   | 'no_capacity'
   | 'not_supported'
   /** The runtime does not respond: the same call may succeed later, and may have had its effect. */

@@ -10,15 +10,17 @@ import {
   defineRoute,
   type Handling,
   type Preparing,
+  type Responding,
   type Route,
   type Waiting,
 } from '../../../src/platform/api/route.ts';
-import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
+import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 type Work = {
   prepare?(call: Preparing): Promise<string>;
   handle?(call: Handling, prepared: string): Promise<void>;
   after?(call: Waiting): Promise<void> | void;
+  respond?(call: Responding, id: string): Promise<string>;
 };
 
 let work: Work = {};
@@ -78,12 +80,35 @@ const streamed: Route = defineRoute({
   },
 });
 
+/** Creates a listener, and responds with an id of its own. */
+const waiting: Route = defineRoute({
+  method: 'POST',
+  path: '/waiting',
+  tag: 'Test',
+  summary: 'a route that waits after its commit',
+  access: inWorkspace('deployments:create'),
+  tracking: { operation: 'create_listener' },
+  responses: { 201: z.strictObject({ id: z.string() }) },
+  failures: [404, 408],
+  async handle({ db, workspaceId: workspace_id }) {
+    const values = { workspace_id, compute_type: 'k8s', compute_config: '{}', version: null } as const;
+    const insert = db.insertInto('listeners').values({ ...values, compute_id: `waiting-${(waits += 1)}` });
+    const body = await insert.returning('id').executeTakeFirstOrThrow();
+    return { body, resources: [body.id] };
+  },
+  after: (call) => work.after?.(call),
+  async respond(call, { body }) {
+    return { body: { id: (await work.respond?.(call, String(body.id))) ?? body.id } };
+  },
+});
+let waits = 0;
+
 let api: PlatformApi;
 let key: string;
 let organizationId: string;
 beforeEach(async () => {
   work = {};
-  api = await createPlatformApi({ routes: [route, streamed] });
+  api = await createPlatformApi({ routes: [route, streamed, waiting] });
   organizationId = await api.addOrganization();
   const workspaceId = await api.addWorkspace(organizationId);
   key = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);
@@ -232,6 +257,102 @@ describe('after', () => {
     expect((await ask()).status).toBe(201);
     expect([await listeners(), await events()]).toEqual([['one'], [true]]);
     expect(api.logged.map((line) => JSON.parse(line).msg)).toEqual(['the work after a commit failed']);
+  });
+});
+
+describe('respond', () => {
+  const wait = (asked: Ask = {}): Promise<Asked> => api.ask('POST', '/waiting', { key, ...asked });
+
+  it('gives the response, once the write and its event are committed and `after` has run', async () => {
+    const seen: unknown[] = [];
+    work.after = () => void seen.push('after');
+    work.respond = async (call, id) => {
+      const stored = await call.db.selectFrom('listeners').select('id').execute();
+      seen.push(stored.length, await events());
+      await call.write((trx) => trx.updateTable('listeners').set({ version: '2' }).execute());
+      return `${id} responded`;
+    };
+    const { status, body } = await wait();
+    expect([status, body.id.endsWith(' responded'), seen]).toEqual([201, true, ['after', 1, [true]]]);
+    const rows = await api.database.owner.db.selectFrom('listeners').select('version').execute();
+    expect(rows).toEqual([{ version: '2' }]);
+  });
+
+  it('that throws is an error, and what is committed stays a success in the audit log', async () => {
+    work.respond = async () => {
+      throw new DomainError('timeout', 'Not yet');
+    };
+    const { status, body } = await wait();
+    expect([status, body.code, (await listeners()).length]).toEqual([408, 'timeout', 1]);
+    await api.authenticator.settle();
+    expect(await events()).toEqual([true]);
+  });
+
+  it('does not run for a request that failed', async () => {
+    let responded = 0;
+    work.respond = async (_, id) => `${id}${(responded += 1)}`;
+    await api.database.owner.db.deleteFrom('api_keys').execute();
+    expect([(await wait()).status, responded, await listeners()]).toEqual([401, 0, []]);
+  });
+
+  it('holds neither a connection nor a turn of the organization while it waits', async () => {
+    const held = Promise.withResolvers<void>();
+    const allWait = Promise.withResolvers<void>();
+    let waited = 0;
+    work.respond = async (_, id) => {
+      if ((waited += 1) === 12) allWait.resolve();
+      await held.promise;
+      return id;
+    };
+    const all = Array.from({ length: 12 }, () => wait());
+    await allWait.promise;
+    await api.authenticator.settle();
+    const { size, idle, waiting: queued } = api.database.store.connections();
+    expect([size - idle, queued]).toEqual([0, 0]);
+    expect((await createListener('other')).status).toBe(201);
+    held.resolve();
+    expect((await Promise.all(all)).map(({ status }) => status)).toEqual(
+      Array.from({ length: 12 }, () => 201),
+    );
+  });
+
+  it('finds its place to wait before anything is written', async () => {
+    await using full = await createPlatformApi({
+      routes: [waiting],
+      limits: { preparing: 1, organizationPreparing: 1 },
+    });
+    const organization = await full.addOrganization();
+    const workspace = await full.addWorkspace(organization);
+    const own = await full.addServiceKey(organization, 'WORKSPACE_ADMIN', workspace);
+    const [held, waits1] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    work.respond = async (_, id) => {
+      waits1.resolve();
+      await held.promise;
+      return id;
+    };
+    const first = full.ask('POST', '/waiting', { key: own });
+    await waits1.promise;
+    const second = await full.ask('POST', '/waiting', { key: own });
+    const rows = await full.database.owner.db.selectFrom('listeners').select('id').execute();
+    expect([second.status, rows.length]).toEqual([429, 1]);
+    held.resolve();
+    expect((await first).status).toBe(201);
+  });
+
+  it('learns that the caller has left, and that the server drains', async () => {
+    const left = new AbortController();
+    work.respond = ({ signal }) => {
+      left.abort(new RequestError('client_gone'));
+      return rejectOnAbort(signal);
+    };
+    expect((await wait({ left: left.signal })).body.code).toBe('client_gone');
+    const draining = new AbortController();
+    work.respond = ({ signal }) => {
+      draining.abort(new DomainError('unavailable', 'This process is shutting down', 1000));
+      return rejectOnAbort(signal);
+    };
+    expect((await wait({ draining: draining.signal })).status).toBe(503);
+    expect([(await listeners()).length, await events()]).toEqual([2, [true, true]]);
   });
 });
 

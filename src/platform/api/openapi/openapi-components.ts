@@ -67,6 +67,7 @@ const SHARED: Readonly<Record<number, readonly [name: string, description: strin
   401: ['Unauthenticated', 'Missing or invalid key'],
   403: ['Forbidden', 'The key does not have the permission'],
   404: ['NotFound', 'Not found'],
+  408: ['Timeout', 'It did not happen in the time that the request waits'],
   409: ['Conflict', 'Conflict with the state of the resource'],
   413: ['TooLarge', 'The request body is too large'],
   415: ['UnknownType', 'The request body is not JSON'],

@@ -132,7 +132,7 @@ function responsesOf(route: Route): Readonly<Record<string, object>> {
   const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
     ...Object.fromEntries(
-      Object.entries(responses).map(([status, response]) => [status, toSuccess(response)]),
+      Object.entries(responses).map(([status, response]) => [status, toSuccess(response, status)]),
     ),
     ...Object.fromEntries(
       [...statuses, 500].map((status) => [status === 500 ? '5XX' : status, toFailure(route, status)]),
@@ -145,10 +145,11 @@ function toFailure({ errors }: Route, status: number): ResponseObject | Referenc
   return { ...sharedResponse(status), content: { [errors.mediaType]: { schema: errors.schema } } };
 }
 
-function toSuccess(response: ResponseSchema) {
+function toSuccess(response: ResponseSchema, status: string) {
   if (response === null) return { description: 'No content', headers: requestId };
   const [type, schema] = describe(response);
-  return { description: 'Success', headers: requestId, content: { [type]: { schema } } };
+  const description = status === '501' ? 'Not supported' : 'Success';
+  return { description, headers: requestId, content: { [type]: { schema } } };
 }
 
 function describe(
