@@ -30,6 +30,12 @@ const ERRORS = {
   no_token: [401, 'The admin token is missing: send Authorization: Bearer TOKEN or X-Api-Key: TOKEN'],
   wrong_token: [401, 'The token is wrong: send one Authorization: Bearer TOKEN or X-Api-Key: TOKEN'],
   proxied: [403, 'The request came through a proxy: connect to this API directly (unset HTTP_PROXY)'],
+  namespaces_off: [403, 'This sidecar takes no listeners of its parent process: set sandboxes.namespaces'],
+  not_handed_over: [
+    403,
+    'The parent process handed over no such listener for this sandbox: hand over another',
+  ],
+  listener_rejected: [403, 'The listener that was handed over cannot serve this sandbox: open another'],
   no_route: [404, 'There is no such path: GET / lists all paths'],
   not_found: [404, 'There is no such sandbox: GET /v1/sandboxes lists all sandboxes'],
   method: [405, 'The path does not have this method: use one of those in Allow'],

@@ -17,6 +17,9 @@ export type ProblemKind =
   | 'full'
   | 'storage_failed'
   | 'records_blocked'
+  | 'namespaces_off'
+  | 'not_handed_over'
+  | 'listener_rejected'
   | 'busy'
   | 'parser_failed';
 

@@ -2,7 +2,7 @@
 // SIGINT drain.
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { readInput } from '../base/input-error.ts';
+import { InputError, readInput } from '../base/input-error.ts';
 import { listenerUrl } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
 import { WorkQueue } from '../base/work-queue.ts';
@@ -41,6 +41,10 @@ export async function run(args: string[]): Promise<number> {
   const fd = parseDescriptor(flags['secrets-fd']);
   const prepared = prepareProcess(fd);
   const config = await readConfig(flags, process.env);
+  if (config?.hasNamespaces && !process.connected)
+    throw new InputError(
+      'sandboxes.namespaces (SALLYPORT_SANDBOXES_NAMESPACES) needs a parent process that hands over listeners: start this one with an IPC channel, or turn it off',
+    );
   return config ? namingSettings(config, () => runProxy(config, { ...prepared, fd, early })) : 2;
 }
 
@@ -70,6 +74,7 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
     const hasFile = config.proxyConfigFile !== undefined;
     if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
     await open(sidecar, config, handed);
+    if (config.hasNamespaces) process.on('message', (message, handle) => sidecar.handOver(message, handle));
     const serving = serve(sidecar, config, secrets);
     const isReloadRequested = early.end();
     // Whoever started the process waits for this line, and may send a signal at once.
@@ -153,6 +158,9 @@ async function serve(sidecar: Sidecar, config: Config, loaded: WorkspaceSecrets)
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+  // Who hands over listeners also pushes the rules: without the parent this process would serve old ones.
+  if (config.hasNamespaces) process.once('disconnect', stop);
+  if (config.hasNamespaces && !process.connected) stop();
   return promise;
 }
 

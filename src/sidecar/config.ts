@@ -17,7 +17,7 @@ import { parseAuthority, parseHost } from '../policy/authority/authority.ts';
 import { type Limits, type Timeouts, defaultLimits, defaultTimeouts } from '../proxy/limits.ts';
 import { DEFAULT_RESERVED_HOST } from '../policy/document/reserved-host.ts';
 import { parseCleartextDestination } from '../proxy/upstream/address-guard.ts';
-import { exposureIssues, parseAdminListen } from './listen-address.ts';
+import { exposureIssues, namespaceIssues, parseAdminListen } from './listen-address.ts';
 import { recordVariables, recordsSchema } from './records/record-forward-config.ts';
 
 type Failure = { readonly error: string };
@@ -87,6 +87,7 @@ const schema = z.strictObject({
       hosts: z.array(hostName).default([]),
     })
     .prefault({}),
+  sandboxes: z.strictObject({ namespaces: z.boolean().default(false) }).prefault({}),
   secrets: z.strictObject({ directory: file.optional(), file: file.optional() }).prefault({}),
   ca: z.strictObject({ certificate: file, key: file }).optional(),
   upstream: z.strictObject({ ca_file: file.optional() }).prefault({}),
@@ -129,6 +130,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_ADMIN_TOKEN_FILE', path: ['admin', 'token_file'], read: asText },
   { name: 'SALLYPORT_ADMIN_EXPOSED', path: ['admin', 'exposed'], read: asBoolean },
   { name: 'SALLYPORT_ADMIN_HOSTS', path: ['admin', 'hosts'], read: asList },
+  { name: 'SALLYPORT_SANDBOXES_NAMESPACES', path: ['sandboxes', 'namespaces'], read: asBoolean },
   { name: 'SALLYPORT_SECRETS_DIR', path: ['secrets', 'directory'], read: asText },
   { name: 'SALLYPORT_SECRETS_FILE', path: ['secrets', 'file'], read: asText },
   { name: 'SALLYPORT_CA_CERT', path: ['ca', 'certificate'], read: asText },
@@ -165,8 +167,8 @@ export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): Parsed<C
   const parsed = parseWith(schema, merged);
   if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => naming(withVariable(issue))) };
   const config = toConfig(parsed.value);
-  const exposed = exposureIssues(config);
-  return exposed.length > 0 ? { ok: false, issues: exposed } : { ok: true, value: Object.freeze(config) };
+  const issues = [...exposureIssues(config), ...namespaceIssues(config)];
+  return issues.length > 0 ? { ok: false, issues } : { ok: true, value: Object.freeze(config) };
 }
 
 /** What a variable or the file requires may be set by a variable too. */
@@ -197,6 +199,8 @@ function toConfig(document: z.infer<typeof schema>) {
       /** Host names, besides those of loopback, that requests without a token may use. */
       hosts: admin.hosts,
     },
+    /** The parent process may hand over listeners in the network namespaces of sandboxes. */
+    hasNamespaces: document.sandboxes.namespaces,
     secretsDirectory: secrets.directory,
     secretsFile: secrets.file,
     ca: ca && { certificateFile: ca.certificate, keyFile: ca.key },

@@ -44,9 +44,11 @@ export function egressRules(config: Config, own: OwnListeners): EgressRules {
   const { allowAllPrivate, allowLoopback, allowCidrs, privateByRule, ports } = config.egress;
   return {
     allowAllPrivate,
-    // A client on the same loopback reaches it without the proxy, so rejecting it would protect nothing.
+    // A client on the same loopback reaches it without the proxy, so rejecting it would protect nothing. The loopback of a
+    // client in a network namespace of its own is another one.
     get allowLoopback() {
-      return allowLoopback ?? (isLoopbackListen(config.listen) && !own.isExposed);
+      if (allowLoopback !== undefined || config.hasNamespaces) return allowLoopback ?? false;
+      return isLoopbackListen(config.listen) && !own.isExposed;
     },
     allowCidrs,
     privateByRule,

@@ -55,6 +55,20 @@ export function exposureIssues(
   return issues;
 }
 
+/** A sandbox may share loopback with a port, but not the directory of a socket. */
+export function namespaceIssues(config: {
+  readonly hasNamespaces: boolean;
+  readonly admin: { readonly listen: ListenAddress | SocketPath | 'off' };
+}): Issue[] {
+  const { listen } = config.admin;
+  const isSocket = typeof listen === 'object' && 'path' in listen;
+  if (!config.hasNamespaces || isSocket) return [];
+  return [{ loc: ['sandboxes', 'namespaces'], msg: NEEDS_SOCKET, type: 'value_error' }];
+}
+
+const NEEDS_SOCKET =
+  'Listeners in namespaces of sandboxes need the admin API on a unix socket: set admin.listen to unix:/path (SALLYPORT_ADMIN_LISTEN)';
+
 function exposed(loc: Issue['loc'], listen: ListenAddress, msg: string): Issue {
   return { loc, msg: `${formatAddress(listen)} is reachable from other machines${msg}`, type: 'value_error' };
 }

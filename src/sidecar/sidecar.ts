@@ -18,6 +18,7 @@ import type { Config } from './config.ts';
 import { OwnListeners, egressRules } from './egress.ts';
 import { maxIdleUpstreams, maxLookupThreads, maxOpenClients, maxUpstreams } from './process-limits.ts';
 import { type RecordOutlets, createRecordOutlets } from './records/record-outlets.ts';
+import type { HandedOverListeners } from './sandboxes/handed-over-listeners.ts';
 import { type Applied, DEFAULT } from './sandboxes/sandbox-rules.ts';
 import { openListeners, restoreSandboxes } from './sandboxes/sandbox-restore.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
@@ -36,7 +37,9 @@ export type SidecarParts = {
 
 /** Connects all parts; nothing listens yet. Throws an Error that says what to do if a part cannot be created. */
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
-  const { ca, sink = createFdSink(1), lookup, now, store } = parts;
+  const { ca, sink = createFdSink(1), lookup, now } = parts;
+  // The parent process creates the sandboxes anew: stored ones would serve old rules until then.
+  const store = config.hasNamespaces ? undefined : parts.store;
   const log = createLog(config.logLevel, sink);
   const token = await readInput(() => readProxyToken(config));
   const listeners = new OwnListeners();
@@ -60,8 +63,17 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     now,
     isDraining: () => drain.isBegun,
   };
-  const sandboxes = new Sandboxes(shared, token === undefined ? undefined : new Secret(token), store);
+  const sandboxes = new Sandboxes(shared, token === undefined ? undefined : new Secret(token), {
+    store,
+    handedOver: config.hasNamespaces ? await createHandedOver() : undefined,
+  });
   return new Sidecar(sandboxes, { sink, outlets, drain, store });
+}
+
+/** Loaded on demand: few sidecars have a parent that hands over listeners. */
+async function createHandedOver(): Promise<HandedOverListeners> {
+  const loaded = await import('./sandboxes/handed-over-listeners.ts');
+  return new loaded.HandedOverListeners();
 }
 
 /** The CA certificates of the operator, which are trusted besides the system's. */
@@ -146,6 +158,13 @@ export class Sidecar {
   /** Opens the port. The configuration for the first request must be applied before. */
   listen(): Promise<void> {
     return openListeners(this.#sandboxes, this.#sandboxes.shared.config.listen);
+  }
+
+  /** What the parent process sent over the IPC channel; without sandboxes.namespaces nobody may call it. */
+  handOver(message: unknown, handle: unknown): void {
+    const { handedOver } = this.#sandboxes;
+    if (handedOver === undefined) throw new Error('sandboxes.namespaces is off');
+    handedOver.receive(message, handle);
   }
 
   /** Creates in a later turn what the first upstream connection needs, so that neither it nor the start waits for that. */

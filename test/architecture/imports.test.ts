@@ -58,6 +58,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
   cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform', 'platform/config'],
   main: ['base', 'cli', 'sidecar'],
+  'box-host': ['base', 'base/http'],
   gateway: ['base', 'base/http', 'http1'],
   'platform/store': ['base'],
   'platform/store/embedded': ['base', 'platform/store'],

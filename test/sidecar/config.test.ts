@@ -29,6 +29,7 @@ describe('without a word of the operator', () => {
       stateDir: undefined,
       stateKeyFile: undefined,
       admin: { listen: { host: '127.0.0.1', port: 3129 }, tokenFile: undefined, isExposed: false, hosts: [] },
+      hasNamespaces: false,
       secretsDirectory: undefined,
       secretsFile: undefined,
       ca: undefined,
@@ -54,6 +55,25 @@ describe('without a word of the operator', () => {
   });
 
   it('is frozen', () => expect(Object.isFrozen(parsed({}))).toBe(true));
+});
+
+describe('listeners in network namespaces', () => {
+  const sandboxes = { namespaces: true };
+
+  it('may be handed over where the admin API is on a unix socket', () => {
+    const admin = { listen: 'unix:/run/admin.sock' };
+    expect(parsed({ sandboxes, admin }).hasNamespaces).toBe(true);
+    expect(parsed({ admin }, { SALLYPORT_SANDBOXES_NAMESPACES: 'true' }).hasNamespaces).toBe(true);
+  });
+
+  it.each([{}, { admin: { listen: 'off' } }, { admin: { listen: '127.0.0.1:0' } }])(
+    'may not with %o',
+    (document) => {
+      expect(issues({ sandboxes, ...document })).toEqual([
+        expect.stringMatching(/^sandboxes\.namespaces: .*set admin\.listen to unix:/),
+      ]);
+    },
+  );
 });
 
 describe('a variable', () => {

@@ -33,9 +33,19 @@ const SOCKET_OPTIONS = {
   keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
 } as const;
 
-/** Listens on `host:port` (port 0: any free one). */
+const BACKLOG = 1024;
+
+/** An address (port 0: any free one), or a socket that was opened elsewhere. */
+export type ListenAt =
+  | { readonly host: string; readonly port: number }
+  | {
+      readonly handle: object;
+      /** Throws if the socket must not be used; called before a client is accepted. */
+      vet(): void;
+    };
+
 export async function createListener(
-  at: { host: string; port: number },
+  at: ListenAt,
   admission: Admission,
   budget: ConnectionBudget,
 ): Promise<Listener> {
@@ -72,10 +82,18 @@ function connectionsOf(admission: Admission): OpenConnection[] {
   return [...admission.sandboxes()].flatMap((context) => [...context.connections]);
 }
 
-async function listen(server: Server, at: { host: string; port: number }): Promise<void> {
+async function listen(server: Server, at: ListenAt): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
-  server.listen({ host: at.host, port: at.port, backlog: 1024 }, resolve);
+  if ('handle' in at) {
+    server.listen(at.handle, BACKLOG, resolve);
+    try {
+      at.vet();
+    } catch (error) {
+      server.close();
+      reject(error);
+    }
+  } else server.listen({ host: at.host, port: at.port, backlog: BACKLOG }, resolve);
   await promise;
   server.off('error', reject);
 }

@@ -2,13 +2,14 @@
 // cannot be stored.
 import { randomBytes } from 'node:crypto';
 import { parseSecretChanges } from '../../admin/secret-changes.ts';
-import { type Change, type Problem, done, refused } from '../../admin/target.ts';
+import { type Change, type Problem, type Refused, done, refused } from '../../admin/target.ts';
 import { type Issue, prefixed } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Admission } from '../../proxy/accept/admission.ts';
 import type { ProxyContext } from '../../proxy/context.ts';
 import { isLoopbackListen } from '../listen-address.ts';
 import { type SandboxState, newSandboxState } from '../state/sandbox-state.ts';
+import { type HandedOverListener, ListenerRejection, placeDocument } from './handed-over-listeners.ts';
 import { type SandboxDocument, type WantedToken, parseSandboxDocument } from './sandbox-document.ts';
 import type { Invalid, Prepared } from './sandbox-rules.ts';
 import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
@@ -34,7 +35,9 @@ export async function createFromDocument(
   document: unknown,
   { prepare, save }: CreationSteps,
 ): Promise<Change<ChangedEntry>> {
-  const parsed = parseSandboxDocument(document, sandboxes.shared.config);
+  const placed = placeDocument(document, sandboxes.handedOver);
+  if ('ok' in placed) return placed;
+  const parsed = parseSandboxDocument(placed.document, sandboxes.shared.config);
   if (!parsed.ok) return refused({ kind: 'invalid', issues: parsed.issues });
   const { id = `sandbox-${randomBytes(8).toString('hex')}` } = parsed.value;
   if (sandboxes.get(id)) return refused({ kind: 'exists', message: `The sandbox ${id} exists already` });
@@ -45,7 +48,9 @@ export async function createFromDocument(
   const { proxyConfig } = parsed.value;
   const prepared = proxyConfig === undefined ? undefined : await prepare(plan.state, proxyConfig);
   if (prepared?.ok === false) return prepared;
-  const entry = sandboxes.add(plan.state);
+  const taken = takeListener(sandboxes, placed.reference);
+  if (taken && 'ok' in taken) return taken;
+  const entry = sandboxes.add(plan.state, taken);
   // Rules first, then clients.
   if (prepared) sandboxes.rules.adopt(entry, prepared.value);
   const problem = (await openListener(entry, sandboxes)) ?? (await save(entry.state));
@@ -110,12 +115,32 @@ async function openListener(entry: Entry, sandboxes: Sandboxes): Promise<Problem
   try {
     await sandboxes.openListener(entry, listen);
   } catch (error) {
+    if (entry.handedOver) return rejectionOf(error);
     const msg = `Cannot listen on this address (${causeOf(error)}): use another port, or port 0 for any`;
     return { kind: 'invalid', issues: [{ loc: ['listen'], msg, type: 'value_error' }] };
   }
   const { port = 0 } = entry.listener ?? {};
   entry.state = { ...entry.state, listen: { host: listen.host, port } };
   return undefined;
+}
+
+/** Undefined: the document names no listener of the parent process. */
+function takeListener(
+  { handedOver }: Sandboxes,
+  reference: string | undefined,
+): HandedOverListener | Refused | undefined {
+  if (reference === undefined) return undefined;
+  try {
+    return handedOver?.take(reference);
+  } catch (error) {
+    return refused(rejectionOf(error));
+  }
+}
+
+function rejectionOf(error: unknown): Problem {
+  const reason =
+    error instanceof ListenerRejection ? error.message : `it does not listen (${causeOf(error)})`;
+  return { kind: 'listener_rejected', message: `The listener that was handed over is not used: ${reason}` };
 }
 
 function warningsOf({ state }: Entry, { main, shared }: Sandboxes): Issue[] {

@@ -9,6 +9,7 @@ import { codeOf } from '../../tls/pem-files.ts';
 import { type SandboxState, encodeSandboxState, newSandboxState } from '../state/sandbox-state.ts';
 import type { Durability } from '../state/state-files.ts';
 import type { StateStore } from '../state/state-store.ts';
+import type { HandedOverListener, HandedOverListeners } from './handed-over-listeners.ts';
 import { DEFAULT, type RuledSandbox, SandboxRules, rulesOf } from './sandbox-rules.ts';
 import { Sandbox, type SharedParts } from './sandbox.ts';
 
@@ -20,6 +21,8 @@ export type Entry = RuledSandbox & {
   isAdmitting: boolean;
   /** Why the sandbox is disabled: it could not be restored at the start. */
   failure: string | undefined;
+  /** The parent process opened its listener. */
+  readonly handedOver: HandedOverListener | undefined;
 };
 
 export class Sandboxes {
@@ -28,16 +31,27 @@ export class Sandboxes {
   /** Decides which sandbox a client of the main listener belongs to. */
   readonly main: Admission;
   readonly default: Entry;
+  /** Undefined: the config allows no listeners of the parent process. */
+  readonly handedOver: HandedOverListeners | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #store: StateStore | undefined;
 
   /** `token` is required on the main listener; undefined: clients without a token belong to `default`. */
-  constructor(shared: SharedParts, token: Secret | undefined, store: StateStore | undefined) {
+  constructor(
+    shared: SharedParts,
+    token: Secret | undefined,
+    {
+      store,
+      handedOver,
+    }: { readonly store?: StateStore | undefined; readonly handedOver?: HandedOverListeners | undefined },
+  ) {
     this.shared = shared;
+    this.handedOver = handedOver;
     this.rules = new SandboxRules(shared);
     this.#store = store;
     const sandbox = new Sandbox(DEFAULT, shared);
-    this.main = this.#createAdmission(sandbox, () => token === undefined);
+    const { allowClients } = shared.config;
+    this.main = createAdmission({ own: sandbox.context, isOpen: () => token === undefined, allowClients });
     if (token) this.main.add(token, sandbox.context);
     this.default = this.#register(newSandboxState(DEFAULT), sandbox, this.main);
     this.default.isAdmitting = true;
@@ -52,11 +66,14 @@ export class Sandboxes {
   }
 
   /** The sandbox admits no client before admit() is called. */
-  add(state: SandboxState): Entry {
+  add(state: SandboxState, handedOver?: HandedOverListener): Entry {
     const sandbox = new Sandbox(state.id, this.shared, state.limits);
     if (!state.listen) return this.#register(state, sandbox, this.main);
     const isOpen = (): boolean => entry.isAdmitting && entry.state.token === undefined;
-    const entry = this.#register(state, sandbox, this.#createAdmission(sandbox, isOpen));
+    // In another namespace the addresses of clients mean nothing here.
+    const allowClients = handedOver ? undefined : this.shared.config.allowClients;
+    const admission = createAdmission({ own: sandbox.context, isOpen, allowClients });
+    const entry = this.#register(state, sandbox, admission, handedOver);
     return entry;
   }
 
@@ -67,7 +84,9 @@ export class Sandboxes {
 
   async openListener(entry: Entry, at: ListenAddress): Promise<void> {
     const { budget, listeners } = this.shared;
-    entry.listener = await createListener(at, entry.admission, budget);
+    entry.listener = await createListener(entry.handedOver ?? at, entry.admission, budget);
+    // Its address is one of another namespace.
+    if (entry.handedOver) return;
     listeners.add(entry.listener);
   }
 
@@ -78,11 +97,13 @@ export class Sandboxes {
     // A sandbox that never admitted clients may have the token of another sandbox.
     if (token && entry.isAdmitting) entry.admission.remove(token);
     await Promise.all([entry.listener?.close(0), entry.sandbox.close()]);
+    entry.handedOver?.release();
     if (entry.listener) this.shared.listeners.delete(entry.listener);
   }
 
   async close(): Promise<void> {
     const { drainMs } = this.shared.config.timeouts;
+    this.handedOver?.close();
     await Promise.all(this.all().map(({ listener }) => listener?.close(drainMs)));
     await Promise.all(this.all().map(({ sandbox }) => sandbox.close()));
   }
@@ -113,13 +134,14 @@ export class Sandboxes {
       );
   }
 
-  #createAdmission(sandbox: Sandbox, isOpen: () => boolean): Admission {
-    return createAdmission({ own: sandbox.context, isOpen, allowClients: this.shared.config.allowClients });
-  }
-
-  #register(state: SandboxState, sandbox: Sandbox, admission: Admission): Entry {
+  #register(
+    state: SandboxState,
+    sandbox: Sandbox,
+    admission: Admission,
+    handedOver?: HandedOverListener,
+  ): Entry {
     const rest = { listener: undefined, isAdmitting: false, failure: undefined, version: 0 };
-    const entry: Entry = { state, active: rulesOf(state), sandbox, admission, ...rest };
+    const entry: Entry = { state, active: rulesOf(state), sandbox, admission, handedOver, ...rest };
     this.#entries.set(state.id, entry);
     return entry;
   }
