@@ -50,6 +50,7 @@ const plugins = [builtinImports, unusedParts];
 const bundles: readonly Metafile[] = [
   await bundleProgram(),
   await bundleParser(),
+  await bundleBoxAgent(),
   ...(await Promise.all(OWN_BUNDLES.map((name) => bundleCommand(name, { ...common, plugins })))),
 ];
 const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
@@ -71,6 +72,14 @@ async function bundleProgram(): Promise<Metafile> {
 async function bundleParser(): Promise<Metafile> {
   const entryPoints = { 'parser-worker': 'src/sidecar/sandboxes/parser-worker.ts' };
   return (await build({ ...common, splitting: false, entryPoints, plugins, metafile: true })).metafile;
+}
+
+/** The program inside a box: one file, which the box sees and no other file imports (src/box-host/agents/agent-program.ts). */
+async function bundleBoxAgent(): Promise<Metafile> {
+  const entryPoints = { 'box-agent': 'src/box-agent/main.ts' };
+  // It has no CommonJS package.
+  const options = { ...common, banner: {}, splitting: false, entryPoints, plugins };
+  return (await build({ ...options, metafile: true })).metafile;
 }
 
 /** The code reads them as files of the folder `migrations` beside it. Their numbers make their names unique. */

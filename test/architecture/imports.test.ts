@@ -58,8 +58,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
   cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform', 'platform/config'],
   main: ['base', 'cli', 'sidecar'],
-  'box-host': ['base', 'base/http'],
+  'box-host': ['base', 'base/http', 'box-agent/protocol', 'box-host/agents', 'box-host/data-plane'],
   gateway: ['base', 'base/http', 'http1'],
+  // A box sees the folder of the agent and nothing else of the product.
+  'box-agent/protocol': [],
+  'box-agent': ['box-agent/protocol'],
+  'box-host/agents': ['base', 'box-agent/protocol'],
+  'box-host/data-plane': ['base', 'base/http', 'box-agent/protocol', 'box-host/agents'],
   'platform/store': ['base'],
   'platform/store/embedded': ['base', 'platform/store'],
   'platform/identity': ['base', 'platform/store'],
@@ -128,6 +133,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   'prom-client': 'src/platform/api/metrics.ts',
   tldts: 'src/policy/authority/public-suffix.ts',
   undici: 'src/callback/client.ts',
+  ws: 'src/box-host/data-plane/web-socket.ts',
   zod: 'src/base/schema.ts',
   'zod-openapi': 'src/platform/api/openapi/openapi.ts',
 };
@@ -139,6 +145,7 @@ const LAZY: readonly string[] = [
   'pg-boss',
   'pg-copy-streams',
   'undici',
+  'ws',
 ];
 
 /** The only files that may read the value of a secret. */
@@ -358,6 +365,18 @@ describe('a violation is found', () => {
     ['out of the sources', leavings, 'src/base/a.ts', "import { x } from '../../test/b.ts';"],
     ['I/O in a pure module', impurities, 'src/policy/a.ts', "import { connect } from 'node:net';"],
     ['waiting in a pure module', impurities, 'src/http1/a.ts', 'export async function f() {}'],
+    [
+      'from the agent of a box to the base',
+      climbs,
+      'src/box-agent/files/a.ts',
+      "import { x } from '../../base/log.ts';",
+    ],
+    [
+      'from the box host into the agent',
+      climbs,
+      'src/box-host/agents/a.ts',
+      "import { x } from '../../box-agent/execute.ts';",
+    ],
     ['a second adapter', foreignImports, 'src/proxy/a.ts', "import { z } from 'zod';"],
     [
       'a package without an adapter',

@@ -1,0 +1,94 @@
+// The commands of a box: repeated requests, what is kept of those that ended, and for how long.
+import { describe, expect, it } from 'vitest';
+import { AgentChannel } from '../../../src/box-host/agents/agent-channel.ts';
+import type { CommandRequest } from '../../../src/box-host/agents/command.ts';
+import {
+  type CommandLimits,
+  CommandTable,
+  defaultCommandLimits,
+} from '../../../src/box-host/agents/command-table.ts';
+import { createFakeAgent } from './fake-agent.ts';
+
+const request = (command: string): CommandRequest => ({
+  command,
+  shell: 'sh',
+  env: {},
+  cwd: undefined,
+  stdin: false,
+  timeoutMs: undefined,
+  idleMs: undefined,
+  killOnDisconnect: false,
+});
+
+function createTable(limits: Partial<CommandLimits> = {}) {
+  const ends = new Map<string, () => void>();
+  let started = 0;
+  const { stream } = createFakeAgent({
+    execute: async (call, { command }) => {
+      started += 1;
+      await call.sendHead({ pid: 5 });
+      await call.sendData('data', Buffer.alloc(10_000, 'x'));
+      await new Promise<void>((resolve) => ends.set(command, resolve));
+      return { exitCode: 0, signal: 0 };
+    },
+  });
+  const channel = new AgentChannel(stream);
+  const table = new CommandTable(async () => channel, { ...defaultCommandLimits, ...limits });
+  const finish = async (command: string): Promise<void> => {
+    await expect.poll(() => ends.has(command)).toBe(true);
+    ends.get(command)?.();
+  };
+  return { table, finish, started: () => started };
+}
+
+describe('the commands of a box', () => {
+  it('are started once for an id', async () => {
+    const { table, finish, started } = createTable();
+    const [id, first] = table.start(request('a'), 'one', undefined);
+    const [again, second] = table.start(request('a'), 'one', undefined);
+    expect([id, again, second]).toEqual(['one', 'one', first]);
+    await finish('a');
+    await first.ended;
+    expect(table.start(request('a'), 'one', undefined)[1]).toBe(first);
+    expect(started()).toBe(1);
+  });
+
+  it('get an id of their own without one', () => {
+    const { table } = createTable();
+    expect(table.start(request('a'), undefined, undefined)[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('are kept for their time, and are then known to be gone', async () => {
+    const { table, finish } = createTable();
+    const [, command] = table.start(request('a'), 'one', 20);
+    await finish('a');
+    await command.ended;
+    expect(table.find('one').kind).toBe('found');
+    await expect.poll(() => table.find('one').kind).toBe('expired');
+    expect(table.find('two').kind).toBe('unknown');
+  });
+
+  it('do not run in any number', () => {
+    const { table } = createTable({ running: 2 });
+    table.start(request('a'), 'a', undefined);
+    table.start(request('b'), 'b', undefined);
+    expect(() => table.start(request('c'), 'c', undefined)).toThrow('Too many requests');
+  });
+
+  it.each<[string, Partial<CommandLimits>]>([
+    ['in number', { ended: 2 }],
+    // A command of 10,000 bytes takes 16 KiB.
+    ['in bytes', { endedBytes: 40_000 }],
+  ])('that have ended are bounded %s, the oldest goes first', async (_, limits) => {
+    const { table, finish } = createTable(limits);
+    const [, running] = table.start(request('running'), 'running', undefined);
+    for (const name of ['a', 'b', 'c']) {
+      const [, command] = table.start(request(name), name, undefined);
+      await finish(name);
+      await command.ended;
+    }
+    const kinds = ['a', 'b', 'c', 'running'].map((id) => table.find(id).kind);
+    expect(kinds).toEqual(['expired', 'found', 'found', 'found']);
+    expect(running.isRunning).toBe(true);
+  });
+});
