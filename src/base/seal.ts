@@ -61,9 +61,14 @@ function isAuthenticationFailure(error: unknown): boolean {
   return error instanceof Error && error.message === 'ciphertext cannot be decrypted using that key';
 }
 
-// Takes the default export, because it exists both in the checkout and in the bundle.
-async function loadSodium(): Promise<typeof Sodium> {
+let loaded: typeof Sodium | undefined;
+
+/** Once it has resolved, seal() and open() wait for nothing. */
+export async function loadSodium(): Promise<typeof Sodium> {
+  if (loaded !== undefined) return loaded;
+  // Takes the default export, because it exists both in the checkout and in the bundle.
   const { default: sodium } = await import('libsodium-wrappers');
   await sodium.ready;
+  loaded = sodium;
   return sodium;
 }

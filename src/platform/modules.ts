@@ -6,6 +6,7 @@ import { management } from './management/module.ts';
 import type { Module, Wiring } from './module.ts';
 import { sandboxRecords } from './sandbox-records/module.ts';
 import { signIn } from './sign-in/module.ts';
+import { workspaceSecrets } from './workspace-secrets/module.ts';
 import { groundMigrations } from './store/ground-migrations.ts';
 import type { Job } from './store/job.ts';
 import { type Migration, readMigrations } from './store/migration.ts';
@@ -17,6 +18,7 @@ export const modules: readonly Module[] = [
   signIn,
   controlPlane,
   sandboxRecords,
+  workspaceSecrets,
 ];
 
 /** Without documents and probes, which belong to the server. */

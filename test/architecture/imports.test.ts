@@ -166,6 +166,7 @@ const UNSEALING: readonly string[] = [
   'src/platform/vault/master-keys.ts',
   'src/platform/vault/rewrap.ts',
   'src/platform/vault/vault.ts',
+  'src/platform/workspace-secrets/contract.ts',
 ];
 
 const sources: readonly SourceFile[] = readSources('src/**/*.ts');

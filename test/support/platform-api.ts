@@ -1,6 +1,7 @@
 // The whole API of the platform in this process, on a database of its own, without a socket. Organizations, workspaces and
 // keys are inserted directly into the tables, so that the test of a route depends on no other route.
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { createLog } from '../../src/base/log.ts';
 import type { Api, ApiRequest } from '../../src/platform/api/api-request.ts';
 import { defaultLimits, type ServerLimits } from '../../src/platform/api/limits.ts';
@@ -13,9 +14,12 @@ import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identit
 import type { Module } from '../../src/platform/module.ts';
 import { createRoutes, migrationsOf, modules } from '../../src/platform/modules.ts';
 import { migrate } from '../../src/platform/store/migrate.ts';
+import { createMasterKeys } from '../../src/platform/vault/master-key-registry.ts';
+import type { Vault } from '../../src/platform/vault/vault.ts';
 import { createApiRequest, readText } from './api-request.ts';
 import type { ServerKind } from './postgres-setup.ts';
 import { createTestDatabase, onePool, type TestDatabase } from './platform-database.ts';
+import { createScratch } from './scratch.ts';
 import { createTestWiring } from './test-wiring.ts';
 
 export type Ask = {
@@ -55,6 +59,8 @@ export type PlatformApi = AsyncDisposable & {
   /** For a server in front of it. */
   readonly api: Api;
   readonly authenticator: Authenticator;
+  readonly vault: Vault;
+  readonly masterKeyFile: string;
   /** The lines of the log so far. */
   readonly logged: readonly string[];
   ask(method: string, path: string, options?: Ask): Promise<Asked>;
@@ -83,6 +89,10 @@ export type PlatformApi = AsyncDisposable & {
 export type PlatformApiOptions = {
   readonly server?: ServerKind;
   readonly canUseAuditLogs?: boolean;
+  /** False for a vault whose file does not exist. */
+  readonly hasMasterKey?: false;
+  /** Settings of the config file. */
+  readonly config?: object;
   readonly maxBodyBytes?: number;
   readonly limits?: Partial<ServerLimits>;
   /** Milliseconds since 1970. */
@@ -104,7 +114,11 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
   if (own.length > 0) await migrate(database.ownerConnection, migrationsOf([...modules, ...own]));
   const logged: string[] = [];
   const authenticator = createAuthenticator({ now: options.now ?? (() => Date.now()) });
-  const wiring = createTestWiring({ canUseAuditLogs: options.canUseAuditLogs });
+  const keys = await createScratch();
+  const masterKeyFile = join(keys.path, 'vault-master.key');
+  if (options.hasMasterKey !== false) await createMasterKeys(store, { masterKeyFile, isProvided: false });
+  const { canUseAuditLogs, config } = options;
+  const wiring = createTestWiring({ canUseAuditLogs, masterKeyFile, config });
   const resources = createRoutes(wiring, [...modules, ...own]);
   const routes = withDocuments({
     routes: [...resources, ...(options.routes ?? [])],
@@ -125,6 +139,8 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     routes,
     api,
     authenticator,
+    vault: wiring.vault,
+    masterKeyFile,
     logged,
     async ask(method, path, asked = {}) {
       const closed = Promise.withResolvers<number>();
@@ -139,6 +155,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
       await api.settle();
       await authenticator.settle();
       await database[Symbol.asyncDispose]();
+      await keys[Symbol.asyncDispose]();
     },
   };
 }

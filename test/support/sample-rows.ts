@@ -44,6 +44,10 @@ const STATEMENTS: Readonly<Record<number, string>> = {
       select id, '\\x05', now() from api_keys where short_key = 'sk...2'
   `,
   11: `select audit_append('${ORGANIZATION}', 'update_workspace', '${WORKSPACE}', '{}')`,
+  12: `
+    insert into workspace_secrets (workspace_id, key, version, sealed)
+      values ('${WORKSPACE}', 'TOKEN', nextval('workspace_secret_versions'), '\\x06')
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

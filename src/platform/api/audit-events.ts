@@ -16,12 +16,12 @@ export async function appendSuccess(
   audited: Audited<Grant>,
   outcome: Outcome,
 ): Promise<string> {
-  const { resources, workspaceId = audited.granted.workspaceId } = outcome;
+  const { resources, resourceNames, workspaceId = audited.granted.workspaceId } = outcome;
   const { status } = chooseResponse(audited.route.responses, outcome);
   const granted = { ...audited.granted, ...(workspaceId && { workspaceId }) };
   const entry = toEntry(
     { ...audited, granted },
-    { isSuccess: true, status, ...(resources && { resources }) },
+    { isSuccess: true, status, ...(resources && { resources }), resourceNames },
   );
   if (entry === undefined) throw new Error(`${audited.route.path} is not tracked`);
   return appendWithCommit(trx, entry);
@@ -52,7 +52,7 @@ const OVERLOADED: ReadonlySet<number> = new Set([429, 503]);
 /** Undefined where the route is not tracked, or grants no organization. */
 function toEntry(
   { route, context: { request, params }, granted }: Audited<Grant>,
-  result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources'>>,
+  result: Pick<AuditEntry, 'isSuccess' | 'status'> & Partial<Pick<AuditEntry, 'resources' | 'resourceNames'>>,
 ): AuditEntry | undefined {
   const { caller, organizationId, workspaceId = workspaceIn(params) } = granted;
   const { tracking } = route;

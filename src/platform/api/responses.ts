@@ -68,6 +68,8 @@ type Extras = {
   readonly fields?: Readonly<Record<string, string>>;
   /** Ids of the affected resources, for the audit log. */
   readonly resources?: readonly string[];
+  /** Their names in the same order, where callers choose them: never a value. */
+  readonly resourceNames?: readonly string[];
   /** The workspace that it created, for the audit log. */
   readonly workspaceId?: string;
 };

@@ -40,6 +40,8 @@ export type AuditEntry = {
   readonly requests?: number | undefined;
   /** Ids of the affected resources. */
   readonly resources: readonly string[];
+  /** Their names, in the same order. */
+  readonly resourceNames?: readonly string[] | undefined;
 };
 
 /** Clients control the length of these texts, so they are cut. */
@@ -105,6 +107,7 @@ function toRecord({
   userId,
   status,
   resources,
+  resourceNames,
   requests,
 }: AuditEntry): StoredRecord {
   return {
@@ -119,10 +122,11 @@ function toRecord({
       x_forwarded_for: request?.forwardedFor === undefined ? null : lastHops(request.forwardedFor),
       response_status_code: status ?? null,
       resource_ids: [...resources],
+      ...(resourceNames === undefined ? {} : { resource_names: [...resourceNames] }),
       ...(issuedBy === undefined ? {} : { credential_issued_by: issuedBy }),
       ...(session === undefined ? {} : { session_id: session.id, session_key_id: session.keyId }),
       ...(UUID.test(request?.id ?? '') ? { request_id: request?.id } : {}),
-      ...(requests === undefined ? {} : { request_count: requests }),
+      request_count: requests,
     },
   };
 }

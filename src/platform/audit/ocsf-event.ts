@@ -38,7 +38,7 @@ export function toOcsfEvent(row: AuditEventRow): OcsfEvent {
     ...httpOf(record),
     actor: actorOf(record),
     src_endpoint: endpointOf(record),
-    resources: (record?.enrichments.resource_ids ?? []).map((uid) => ({ uid })),
+    resources: resourcesOf(record),
     unmapped: { original_audit_log: toNativeRecord(row, record) },
   };
 }
@@ -48,6 +48,14 @@ function statusOf(record: StoredRecord | undefined): Pick<OcsfEvent, 'status_id'
   return record.operation_succeeded
     ? { status_id: 1, status: 'Success' }
     : { status_id: 2, status: 'Failure' };
+}
+
+function resourcesOf(record: StoredRecord | undefined): OcsfEvent['resources'] {
+  const { resource_ids: ids = [], resource_names: names = [] } = record?.enrichments ?? {};
+  return ids.map((uid, at) => {
+    const name = names[at];
+    return name === undefined ? { uid } : { uid, name };
+  });
 }
 
 /**

@@ -90,7 +90,7 @@ export const ocsfEventSchema = z.strictObject({
   http_response: z.strictObject({ code: z.int() }),
   actor,
   src_endpoint: endpoint,
-  resources: z.array(z.strictObject({ uid: z.string() })),
+  resources: z.array(z.strictObject({ uid: z.string(), name: z.string().optional() })),
   unmapped: z.strictObject({ original_audit_log: nativeRecord }),
 });
 

@@ -12,6 +12,8 @@ export const enrichments = z.strictObject({
   x_forwarded_for: text,
   response_status_code: z.int().nullable(),
   resource_ids: z.array(z.string()),
+  /** Of the resources in their order, where callers name them; absent where ids are all there is. */
+  resource_names: z.array(z.string()).optional(),
   /** The key with which somebody else created the personal token that was used; absent for every other key. */
   credential_issued_by: z.string().optional(),
   /** Of a caller with a session: the session, and the key that began it. */

@@ -62,8 +62,11 @@ export function changeCurrentKey(store: Store, masterKeyFile: string, addsKey: b
   });
 }
 
-/** The key that wraps a new data key: the first of the file that all processes know to be needed. */
-export async function lockWrappingKey(trx: Transaction, keys: MasterKeys): Promise<MasterKeys['current']> {
+/** The key that wraps a new data key: the first of the file that all processes know to be needed; undefined without one. */
+export async function lockWrappingKey(
+  trx: Transaction,
+  keys: MasterKeys,
+): Promise<MasterKeys['current'] | undefined> {
   const rows = await trx
     .selectFrom('vault_master_keys')
     .select('id')
@@ -72,11 +75,7 @@ export async function lockWrappingKey(trx: Transaction, keys: MasterKeys): Promi
     .forShare()
     .execute();
   const needed = new Set(rows.map(({ id }) => id));
-  const found = keys.all.find(({ id }) => needed.has(id));
-  if (found) return found;
-  throw new Error(
-    'the master key file has no key that this database uses: run sallyport platform init or rewrap',
-  );
+  return keys.all.find(({ id }) => needed.has(id));
 }
 
 /** Until the commit this key is not retired. */

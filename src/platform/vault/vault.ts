@@ -1,11 +1,12 @@
 // Values of tenants that are stored encrypted. Each workspace has a data key of its own, which the master key wraps; the sealed
 // bytes are stored by the module that owns the value, and open only where they were sealed for.
 import { randomBytes } from 'node:crypto';
+import { DomainError } from '../../base/domain-error.ts';
 import { Secret } from '../../base/secret.ts';
-import { createSealer, sealKeyBytes } from '../../base/seal.ts';
-import type { Database, Transaction } from '../store/database.ts';
+import { createSealer, loadSodium, sealKeyBytes } from '../../base/seal.ts';
+import type { Reader, Transaction } from '../store/database.ts';
 import { lockWrappingKey } from './master-key-registry.ts';
-import { type MasterKey, type MasterKeys, readMasterKeys } from './master-keys.ts';
+import { findMasterKeys, type MasterKey, type MasterKeys } from './master-keys.ts';
 
 /** What a sealed value is bound to: bytes that are moved to another row, column or version do not open. */
 export type SealedPlace = {
@@ -17,10 +18,15 @@ export type SealedPlace = {
 };
 
 export type Vault = {
+  /**
+   * Before the transaction: reads the master keys, so that `seal` in it waits for the database alone. Throws a DomainError
+   * `unavailable` where there is no master key.
+   */
+  prepare(): Promise<void>;
   /** In the transaction that stores the bytes: the first value of a workspace creates its data key. */
   seal(trx: Transaction, place: SealedPlace, value: Secret): Promise<Buffer>;
   /** Undefined: these bytes were not sealed for this place. Called in the files that a test lists, and nowhere else. */
-  unsealValue(db: Database, place: SealedPlace, sealed: Buffer): Promise<Secret | undefined>;
+  unsealValue(db: Reader, place: SealedPlace, sealed: Buffer): Promise<Secret | undefined>;
 };
 
 /** Of the sealed bytes, so that another one can follow. */
@@ -28,7 +34,7 @@ const FORMAT = 1;
 
 export function createVault({ masterKeyFile }: { readonly masterKeyFile: string }): Vault {
   const masterKeys = new ReloadedKeys(masterKeyFile);
-  const findDataKey = async (db: Database, workspaceId: string): Promise<Buffer | undefined> => {
+  const findDataKey = async (db: Reader, workspaceId: string): Promise<Buffer | undefined> => {
     const row = await db
       .selectFrom('vault_keys')
       .select(['master_key_id', 'wrapped'])
@@ -41,10 +47,13 @@ export function createVault({ masterKeyFile }: { readonly masterKeyFile: string 
     return key;
   };
   return {
+    async prepare() {
+      await Promise.all([masterKeys.read(), loadSodium()]);
+    },
     async seal(trx, place, value) {
       const { workspaceId } = place;
       const existing = await findDataKey(trx, workspaceId);
-      if (existing === undefined) await createDataKey(trx, workspaceId, await masterKeys.read());
+      if (existing === undefined) await createDataKey(trx, workspaceId, masterKeys);
       // Read back: another transaction may have created it first.
       const key = existing ?? (await findDataKey(trx, workspaceId));
       if (key === undefined) throw new Error('the workspace of a value to seal does not exist');
@@ -80,8 +89,8 @@ export function wrapKey(masterKey: MasterKey, workspaceId: string, key: Buffer):
   return masterKey.sealer.seal(key, wrappingOf(workspaceId));
 }
 
-async function createDataKey(trx: Transaction, workspaceId: string, keys: MasterKeys): Promise<void> {
-  const masterKey = await lockWrappingKey(trx, keys);
+async function createDataKey(trx: Transaction, workspaceId: string, keys: ReloadedKeys): Promise<void> {
+  const masterKey = await keys.lockWrappingKey(trx);
   const key = randomBytes(sealKeyBytes);
   const wrapped = await wrapKey(masterKey, workspaceId, key);
   wipe(key);
@@ -108,6 +117,13 @@ function wipe(...all: readonly (Buffer | undefined)[]): void {
   for (const bytes of all) bytes?.fill(0);
 }
 
+/** For callers of the API, who cannot do it themselves. */
+const NO_MASTER_KEY =
+  'This installation has no master key, so it cannot store secret values: its operator must run sallyport platform init';
+
+const NO_KNOWN_KEY =
+  'The master key file has no key that this database uses: the operator must run sallyport platform init or rewrap';
+
 /** JSON, so that no two places have the same text. */
 function bindingOf({ workspaceId, purpose, name, version }: SealedPlace): string {
   return JSON.stringify(['sallyport vault value', workspaceId, purpose, name, version]);
@@ -126,10 +142,20 @@ class ReloadedKeys {
     this.#file = file;
   }
 
-  /** As the file is now: a key that was current may be about to be removed. */
+  /** As the file is now. Throws a DomainError `unavailable` where there is none. */
   async read(): Promise<MasterKeys> {
-    this.#keys = await readMasterKeys(this.#file);
-    return this.#keys;
+    const keys = await findMasterKeys(this.#file);
+    if (keys === undefined) throw new DomainError('unavailable', NO_MASTER_KEY);
+    this.#keys = keys;
+    return keys;
+  }
+
+  /** Of the keys as they were last read; of the file as it is now, if those were retired since. */
+  async lockWrappingKey(trx: Transaction): Promise<MasterKey> {
+    const known = this.#keys && (await lockWrappingKey(trx, this.#keys));
+    const found = known ?? (await lockWrappingKey(trx, await this.read()));
+    if (found !== undefined) return found;
+    throw new DomainError('unavailable', NO_KNOWN_KEY);
   }
 
   async get(id: string): Promise<MasterKey> {

@@ -62,6 +62,7 @@ const records: Readonly<Record<string, string>> = {
   'of a session': recordOf({ api_key_id: null }),
   'of the system': recordOf({ ...noActor, ...noRequest }),
   'from behind proxies': recordOf({ client_port: null, x_forwarded_for: '192.0.2.7, 10.0.0.1' }),
+  'of named resources': recordOf({ resource_ids: [RESOURCE, USER], resource_names: ['TOKEN'] }),
   'that failed': recordOf({ operation_succeeded: false, response_status_code: 404 }),
   'without a response': recordOf({ operation_succeeded: false, response_status_code: null }),
   'from a unix socket': recordOf({ client_host: null, client_port: null }),
@@ -211,6 +212,11 @@ describe('an event', () => {
     expect(event.unmapped.original_audit_log.ls_user_id).toBe(USER);
     expect(event.http_request.uid).toBe('66666666-6666-4666-8666-666666666666');
     expect(event.resources).toEqual([{ uid: RESOURCE }]);
+  });
+
+  it('names resources that have a name', () => {
+    const event = toOcsfEvent(rowOf('update_workspace_secrets', records['of named resources'] ?? ''));
+    expect(event.resources).toEqual([{ uid: RESOURCE, name: 'TOKEN' }, { uid: USER }]);
   });
 });
 

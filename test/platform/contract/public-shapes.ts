@@ -106,6 +106,7 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
   AuditEvents: listedEvents,
   Listener: listener,
   Listeners: objectOf({ resources: listOf(listener), offset: { type: 'integer' } }),
+  WorkspaceSecret: objectOf({ key: text }),
   Ok: objectOf({}),
   Info: objectOf(
     { version: text },

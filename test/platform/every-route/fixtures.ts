@@ -143,13 +143,20 @@ export function bodyFixtureOf(name: string): Omit<Fixture, 'under'> {
 
 /** `value` with real ids, and with roles that every caller can assign. */
 export async function withFixtures(schema: JsonSchema, value: unknown, scene: Scene): Promise<unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (Array.isArray(value)) return value.map(withOwnKey);
+  if (typeof value !== 'object' || value === null) return value;
   let filled: Record<string, unknown> = { ...value };
   for (const { path, name } of idPlacesOf(schema))
     filled = withIdAt(filled, path, await bodyFixtureOf(name).make(scene, {})) as Record<string, unknown>;
   for (const [name, own] of Object.entries(schema.properties ?? {}))
     if (Object.hasOwn(fixed, name)) filled[name] = fixed[name]?.(own, filled[name]);
   return filled;
+}
+
+/** The keys of the members of a list differ, which no schema says. */
+function withOwnKey(member: unknown, at: number): unknown {
+  if (typeof member !== 'object' || member === null || !('key' in member)) return member;
+  return { ...member, key: `${String(member.key).slice(0, 100)}_${at}` };
 }
 
 export function namesIn(path: string): readonly string[] {

@@ -13,7 +13,7 @@ export type Probe = {
   readonly isElsewhere?: boolean;
 };
 
-type Issue = { readonly loc: readonly unknown[]; readonly type: string };
+type Issue = { readonly loc: readonly unknown[]; readonly msg: string; readonly type: string };
 type Happened = Awaited<ReturnType<ChangeLog['take']>>;
 
 /** The defects of the response; empty when there is none. */
@@ -67,9 +67,12 @@ function checkValidity({ isValid, isElsewhere }: Probe, { status, body }: Asked)
 // Undefined: beyond the hundredth issue there is only a count.
 const PARTS: ReadonlySet<unknown> = new Set(['path', 'query', 'body', 'header', undefined]);
 
-/** Rules that no schema expresses: text that the database can store, valid times, the list that a cursor belongs to. */
-function isBeyondSchema({ loc, type }: Issue): boolean {
-  if (type === 'string_unicode') return true;
+/**
+ * Rules that no schema expresses: text that the database can store, valid times, the list that a cursor belongs to, members
+ * of a list that must differ.
+ */
+function isBeyondSchema({ loc, msg, type }: Issue): boolean {
+  if (type === 'string_unicode' || msg === 'This key is repeated') return true;
   return ['cursor', 'expires_at', 'time', 'start_time', 'end_time'].includes(String(loc.at(-1)));
 }
 

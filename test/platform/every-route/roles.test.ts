@@ -54,6 +54,8 @@ describe('by an explicit list of roles', () => {
     ['GET /api/v1/orgs/current/service-keys', managers],
     ['POST /api/v1/workspaces/current/members', [...managers, 'WORKSPACE_ADMIN']],
     ['POST /api/v1/api-key', [...managers, 'WORKSPACE_ADMIN']],
+    ['POST /api/v1/workspaces/current/secrets', [...managers, 'WORKSPACE_ADMIN']],
+    ['GET /api/v1/workspaces/current/secrets', readers],
     ['GET /v2/listeners', readers],
     ['POST /v2/listeners', writers],
     ['GET /v2/listeners/{listener_id}', readers],

@@ -1,10 +1,13 @@
 // Sealed values open where they were sealed for, and nowhere else.
+import { copyFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFirstOrganization } from '../../../src/platform/management/first-organization.ts';
 import { Secret } from '../../../src/base/secret.ts';
-import { createMasterKeys } from '../../../src/platform/vault/master-key-registry.ts';
+import { changeCurrentKey, createMasterKeys } from '../../../src/platform/vault/master-key-registry.ts';
+import { createMasterKeyFile } from '../../../src/platform/vault/master-keys.ts';
+import { rewrapKeys } from '../../../src/platform/vault/rewrap.ts';
 import { createVault, type SealedPlace, type Vault } from '../../../src/platform/vault/vault.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
@@ -143,5 +146,46 @@ describe('the data key of a workspace', () => {
     await database.store.db.deleteFrom('workspaces').where('id', '=', place.workspaceId).execute();
     expect(await open(place, sealed)).toBeUndefined();
     await expect(seal(place)).rejects.toThrow('does not exist');
+  });
+});
+
+describe('a vault that is prepared', () => {
+  it('says what the operator must do where there is no master key, and finds it once it is there', async () => {
+    const file = join(scratch.path, 'later.key');
+    const later = createVault({ masterKeyFile: file });
+    await expect(later.prepare()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/must run sallyport platform init$/),
+    });
+    await copyFile(masterKeyFile, file);
+    await later.prepare();
+    const place = await createPlace();
+    const sealed = await database.store.write((trx) => later.seal(trx, place, new Secret(VALUE)));
+    expect(await open(place, sealed)).toBe(VALUE);
+  });
+
+  it('reads the file again for a new data key when the master keys that it knows were retired since', async () => {
+    const file = join(scratch.path, 'replaced.key');
+    await copyFile(masterKeyFile, file);
+    const early = createVault({ masterKeyFile: file });
+    await early.prepare();
+    const keys = await changeCurrentKey(database.store, file, true);
+    await rewrapKeys(database.store, keys, async () => undefined);
+    const place = await createPlace();
+    const sealed = await database.store.write((trx) => early.seal(trx, place, new Secret(VALUE)));
+    expect(await open(place, sealed, early)).toBe(VALUE);
+    await copyFile(file, masterKeyFile);
+  });
+
+  it('names what is missing when the file has none of the keys that the database uses', async () => {
+    const file = join(scratch.path, 'foreign.key');
+    await createMasterKeyFile(file);
+    const foreign = createVault({ masterKeyFile: file });
+    const place = await createPlace();
+    const sealing = database.store.write((trx) => foreign.seal(trx, place, new Secret(VALUE)));
+    await expect(sealing).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringContaining('no key that this database uses'),
+    });
   });
 });
