@@ -18,6 +18,7 @@ const BELOW_MODULES: readonly string[] = [
   'platform/audit',
   'platform/vault',
   'platform/runtime',
+  'platform/proxy-documents',
   'platform/api',
 ];
 
@@ -71,6 +72,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/audit': ['base', 'platform/store'],
   'platform/vault': ['base', 'platform/store'],
   'platform/runtime': ['base', 'base/http'],
+  // The only folder of the platform that knows the rules of the proxy.
+  'platform/proxy-documents': ['base', 'policy', 'platform/store', 'platform/vault'],
   'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
   'platform/config': ['base', 'platform/store', 'platform/api'],
   'platform/module': ['base', 'platform/store', 'platform/vault', 'platform/api', 'platform/config'],
@@ -151,6 +154,7 @@ const LAZY: readonly string[] = [
 /** The only files that may read the value of a secret. */
 const REVEALING: readonly string[] = [
   'src/callback/client.ts',
+  'src/platform/proxy-documents/sealed-document.ts',
   'src/platform/vault/vault.ts',
   'src/proxy/gate/inject.ts',
   'src/sidecar/records/record-post.ts',
@@ -162,6 +166,7 @@ const REVEALING: readonly string[] = [
 const UNSEALING: readonly string[] = [
   'src/platform/initialization.ts',
   'src/platform/platform.ts',
+  'src/platform/proxy-documents/sealed-document.ts',
   'src/platform/vault/master-key-registry.ts',
   'src/platform/vault/master-keys.ts',
   'src/platform/vault/rewrap.ts',
@@ -356,6 +361,12 @@ describe('a violation is found', () => {
       secretPaths,
       'src/platform/management/contract.ts',
       "import type { X } from './keys.ts';",
+    ],
+    [
+      'from a module of the platform to the rules of the proxy',
+      climbs,
+      'src/platform/management/a.ts',
+      "import type { X } from '../../policy/compile.ts';",
     ],
     [
       'from a module to the list of modules',

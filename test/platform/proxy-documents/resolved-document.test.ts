@@ -1,0 +1,72 @@
+// What a sidecar gets of a document: compiled with the secrets of the workspace first, so that none is rejected there.
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/secret.ts';
+import { mergeDocuments } from '../../../src/platform/proxy-documents/merged-document.ts';
+import { resolveDocument } from '../../../src/platform/proxy-documents/resolved-document.ts';
+import { HUSH, issuesOf, opaqueRule, parse, ruleFor, secretRule } from './documents.ts';
+
+function resolve(own: object, secrets: Readonly<Record<string, string>>, profile?: object) {
+  const merged = mergeDocuments({ own: parse(own), profile: profile && parse(profile) });
+  return resolveDocument(
+    merged,
+    new Map(Object.entries(secrets).map(([name, value]) => [name, new Secret(value)])),
+  );
+}
+
+describe('a resolved document', () => {
+  it('has its opaque values, and the secrets that it names and no others', async () => {
+    const own = { rules: [opaqueRule('a.example.com'), secretRule('b.example.com', 'Bearer {TOKEN}')] };
+    const { document, secrets } = await resolve(own, { TOKEN: 'hush', OTHER: 'x' });
+    expect(document).toEqual(own);
+    expect([...secrets].map(([name, value]) => [name, value.reveal()])).toEqual([['TOKEN', 'hush']]);
+  });
+
+  it('lacks a secret: every header that names it is an issue', async () => {
+    const own = {
+      rules: [
+        secretRule('a.example.com', 'Bearer {TOKEN}'),
+        ruleFor('b.example.com'),
+        secretRule('c.example.com', '{OTHER}{ABSENT}'),
+        { ...secretRule('d.example.com', '{DISABLED}'), enabled: false },
+      ],
+    };
+    const issues = await issuesOf(() => resolve(own, { OTHER: 'x' }));
+    expect(issues).toEqual([
+      {
+        loc: ['body', 'proxy_config', 'rules', 0, 'headers', 0, 'value'],
+        msg: 'The workspace secret TOKEN does not exist: set it by POST to /api/v1/workspaces/current/secrets first',
+        type: 'value_error',
+      },
+      {
+        loc: ['body', 'proxy_config', 'rules', 2, 'headers', 0, 'value'],
+        msg: 'The workspace secret ABSENT does not exist: set it by POST to /api/v1/workspaces/current/secrets first',
+        type: 'value_error',
+      },
+    ]);
+  });
+
+  it('lacks a secret of the profile: the issue is at the profile', async () => {
+    const own = { rules: [ruleFor('a.example.com')] };
+    const issues = await issuesOf(() =>
+      resolve(own, {}, { rules: [secretRule('b.example.com', '{TOKEN}')] }),
+    );
+    expect(issues).toEqual([
+      {
+        loc: ['body', 'proxy_profile_id'],
+        msg: 'rules[0].headers.0.value of the proxy profile: The workspace secret TOKEN does not exist: set it by POST to /api/v1/workspaces/current/secrets first',
+        type: 'value_error',
+      },
+    ]);
+  });
+
+  it('does not compile with a secret that is no header value, and the issue does not repeat it', async () => {
+    const own = { rules: [secretRule('a.example.com', 'Bearer {TOKEN}')] };
+    for (const value of [`${HUSH}\n`, `${HUSH}ü`, HUSH.repeat(300)]) {
+      const issues = await issuesOf(() => resolve(own, { TOKEN: value }));
+      expect(issues.map(({ loc }) => loc)).toEqual([
+        ['body', 'proxy_config', 'rules', 0, 'headers', 0, 'value'],
+      ]);
+      expect(JSON.stringify(issues)).not.toContain(HUSH);
+    }
+  });
+});
