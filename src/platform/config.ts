@@ -84,6 +84,7 @@ const schema = z.strictObject({
     })
     .prefault({}),
   vault: z.strictObject({ master_key_file: file.optional() }).prefault({}),
+  sandboxes: z.strictObject({ private_callbacks: z.boolean().default(true) }).prefault({}),
   limits: z
     .strictObject(
       Object.fromEntries(
@@ -114,6 +115,7 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_AUDIT_KEY_FILE', 'audit.key_file', asText],
   ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS', 'audit.checkpoint_interval_ms', Number],
   ['SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE', 'vault.master_key_file', asText],
+  ['SALLYPORT_PLATFORM_SANDBOXES_PRIVATE_CALLBACKS', 'sandboxes.private_callbacks', asLowerCaseBoolean],
   ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
   ['SALLYPORT_PLATFORM_PUBLIC_URL', 'public_url', asText],
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
@@ -155,6 +157,10 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       /** The operator provides the file; otherwise init creates it. */
       isProvided: vault.master_key_file !== undefined,
       masterKeyFile: vault.master_key_file ?? join(dataDirectory, 'vault-master.key'),
+    },
+    sandboxes: {
+      /** Of their rules: whether a callback may name loopback or a private address. */
+      allowsPrivateCallbacks: document.sandboxes.private_callbacks,
     },
     limits: toLimits(document.limits),
     // The schema has checked every entry.

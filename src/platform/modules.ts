@@ -4,6 +4,7 @@ import { auditMaintenance } from './audit-maintenance/module.ts';
 import { controlPlane } from './control-plane/module.ts';
 import { management } from './management/module.ts';
 import type { Module, Wiring } from './module.ts';
+import { proxyProfiles } from './proxy-profiles/module.ts';
 import { sandboxRecords } from './sandbox-records/module.ts';
 import { signIn } from './sign-in/module.ts';
 import { workspaceSecrets } from './workspace-secrets/module.ts';
@@ -19,6 +20,7 @@ export const modules: readonly Module[] = [
   controlPlane,
   sandboxRecords,
   workspaceSecrets,
+  proxyProfiles,
 ];
 
 /** Without documents and probes, which belong to the server. */

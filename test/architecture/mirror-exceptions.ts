@@ -140,5 +140,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/sidecar/secret-files.ts': 'test/sidecar/secret-environment.test.ts',
   'src/sidecar/state/state-lock.ts': 'test/sidecar/state/state-store.test.ts',
   'src/tls/trust-variables.ts': 'test/cli/client/client-environment.test.ts',
+  'src/platform/proxy-profiles/module.ts': 'test/platform/proxy-profiles/profile-routes.test.ts',
+  'src/platform/proxy-profiles/profile-schema.ts': 'test/platform/proxy-profiles/profile-routes.test.ts',
   'src/platform/workspace-secrets/module.ts': 'test/platform/workspace-secrets/secret-routes.test.ts',
 };

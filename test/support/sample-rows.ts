@@ -48,6 +48,10 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into workspace_secrets (workspace_id, key, version, sealed)
       values ('${WORKSPACE}', 'TOKEN', nextval('workspace_secret_versions'), '\\x06')
   `,
+  13: `
+    insert into proxy_profiles (workspace_id, name, shown, sealed)
+      values ('${WORKSPACE}', 'shared', '{}', '\\x07')
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -8,6 +8,8 @@ import { brokenReferenceOf } from '../store/database.ts';
 const MISSING: readonly (readonly [columns: string, () => DomainError])[] = [
   // The workspace of the request, since access to it was granted.
   ['_workspace_id_fkey', noWorkspace],
+  // Of a sandbox or a deployment.
+  ['_proxy_profile_id_fkey', () => new DomainError('not_found', 'Proxy profile not found')],
   ['_user_id_fkey', () => new DomainError('not_found', 'User not found in this organization')],
 ];
 

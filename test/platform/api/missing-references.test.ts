@@ -26,6 +26,7 @@ describe('a broken reference', () => {
       const kind = found instanceof DomainError ? found.kind : 'a bug';
       const expected: Readonly<Record<string, readonly string[]>> = {
         workspaces: ['forbidden'],
+        proxy_profiles: ['not_found'],
         organization_members: ['not_found'],
         users: ['not_found'],
         // Nothing deletes an organization.

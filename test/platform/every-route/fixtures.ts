@@ -2,6 +2,9 @@
 // is not in these tables fails the tests: a new route must add its ids here.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
+import { parseDocument } from '../../../src/platform/proxy-documents/parsed-document.ts';
+import { sealDocument } from '../../../src/platform/proxy-documents/sealed-document.ts';
+import { placeOfProfile } from '../../../src/platform/proxy-profiles/contract.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { idPlacesOf, withIdAt } from './id-places.ts';
@@ -37,6 +40,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   listener_id: [{ under: '/v2/listeners/', make: addListener }],
   sandbox: [{ under: '/', isFree: true, make: async () => `sandbox-${randomBytes(6).toString('hex')}` }],
   token_id: [{ under: '/v1/sandboxes/', make: addSandboxToken }],
+  profile_id: [{ under: '/v1/proxy-profiles/', make: addProxyProfile }],
   pat_id: [
     {
       under: '/api/v1/api-key/current/',
@@ -86,6 +90,17 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   tenant_handle: () => `h-${randomUUID()}`,
   // Unique among the workspaces of an organization; short names come twice in a run.
   display_name: (_, given) => (typeof given === 'string' ? uniqueName(given) : given),
+  // Unique among the proxy profiles of a workspace.
+  name: ({ maxLength = 0 }, given) =>
+    typeof given === 'string' && maxLength >= 100 ? uniqueName(given) : given,
+  proxy_config: () => ({
+    rules: [
+      {
+        match_hosts: ['api.example.com'],
+        headers: [{ name: 'X-Api-Key', type: 'opaque', value: randomUUID() }],
+      },
+    ],
+  }),
 };
 
 function uniqueName(given: string): string {
@@ -187,6 +202,23 @@ async function addSandboxToken({ api, tenant }: Scene, { sandbox = '' }: PathVal
     expires_at: null,
   };
   return idOf(await api.database.owner.db.insertInto('sandbox_tokens').values(row).returning('id').execute());
+}
+
+async function addProxyProfile({ api, tenant }: Scene): Promise<string> {
+  const { workspaceId } = tenant;
+  const id = randomUUID();
+  const document = parseDocument({ no_proxy: ['example.com'] }, { allowsPrivateCallbacks: true });
+  await api.vault.prepare();
+  await api.database.owner.write(async (trx) => {
+    const sealed = await sealDocument(
+      { vault: api.vault, trx },
+      placeOfProfile(workspaceId, id, 1),
+      document,
+    );
+    const row = { id, workspace_id: workspaceId, name: `profile ${id}`, version: 1, shown: '{}', sealed };
+    await trx.insertInto('proxy_profiles').values(row).execute();
+  });
+  return id;
 }
 
 async function addMember({

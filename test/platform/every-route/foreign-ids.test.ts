@@ -139,7 +139,7 @@ async function idsOfOrganization({ organizationId }: Tenant): Promise<readonly s
       ...(await db.selectFrom(table).selectAll().where('organization_id', '=', organizationId).execute()),
     );
   const ids = workspaces.map(({ id }) => id);
-  for (const table of ['listeners', 'sandbox_tokens'] as const)
+  for (const table of ['listeners', 'sandbox_tokens', 'proxy_profiles', 'workspace_secrets'] as const)
     rows.push(...(await db.selectFrom(table).selectAll().where('workspace_id', 'in', ids).execute()));
   return [...new Set(idsWithin(rows))];
 }
@@ -147,7 +147,14 @@ async function idsOfOrganization({ organizationId }: Tenant): Promise<readonly s
 async function idsOfWorkspace({ workspaceId }: Tenant): Promise<readonly string[]> {
   const { db } = scene.api.database.owner;
   const found: string[] = [workspaceId];
-  for (const table of ['listeners', 'sandbox_tokens', 'api_keys', 'workspace_members'] as const) {
+  for (const table of [
+    'listeners',
+    'sandbox_tokens',
+    'proxy_profiles',
+    'workspace_secrets',
+    'api_keys',
+    'workspace_members',
+  ] as const) {
     const rows = await db.selectFrom(table).select('id').where('workspace_id', '=', workspaceId).execute();
     found.push(...rows.map(({ id }) => id));
   }

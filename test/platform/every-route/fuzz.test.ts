@@ -108,6 +108,9 @@ async function writePages(): Promise<void> {
   const body = { display_name: 'another name' };
   for (let at = 0; at < 2; at += 1)
     await api.ask('PATCH', '/api/v1/orgs/current/info', { key: a1.admin.key, body });
+  const { workspaceKey: key } = a1;
+  for (const name of ['one', 'two'])
+    await api.ask('POST', '/v1/proxy-profiles', { key, body: { name, proxy_config: {} } });
   const record = { time: new Date().toISOString(), sandbox: 'here', revision: 1, outcome: 'forwarded' };
   const records = [1, 2].map((number) => ({ ...record, number, bytes_up: 0, bytes_down: 0, duration_ms: 1 }));
   const sending = prober.authorize(operationOf('POST /v1/sandbox-records'));

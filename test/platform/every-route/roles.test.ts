@@ -64,6 +64,10 @@ describe('by an explicit list of roles', () => {
     ['DELETE /v2/listeners/{listener_id}', writers],
     ['POST /v1/sandboxes/{sandbox}/tokens', writers],
     ['GET /v1/sandboxes/{sandbox}/records', readers],
+    ['GET /v1/proxy-profiles', readers],
+    ['POST /v1/proxy-profiles', writers],
+    ['PATCH /v1/proxy-profiles/{profile_id}', writers],
+    ['DELETE /v1/proxy-profiles/{profile_id}', writers],
   ];
   it.each(rows)('%s serves %j only', async (title, roles) => {
     const { api, a1, operations } = scene;

@@ -6,7 +6,14 @@ import { type Connection, openListener, type Transaction } from '../database.ts'
 import { sql } from '../sql.ts';
 
 /** Every channel. A new one is added here, so that no text of a caller becomes a name. */
-export const channels = ['agent_runs', 'deployments', 'exports', 'sandboxes', 'traces'] as const;
+export const channels = [
+  'agent_runs',
+  'deployments',
+  'exports',
+  'proxy_profiles',
+  'sandboxes',
+  'traces',
+] as const;
 export type Channel = (typeof channels)[number];
 
 export type Subscriber = {
