@@ -55,6 +55,8 @@ type Done = (error: Error | undefined, results: unknown) => void;
 
 /** What pg's classes have beyond their types. */
 type Wire = {
+  /** The texts of the statements that are prepared, by name. */
+  readonly parsedStatements: Record<string, string>;
   parse(message: { readonly text: string }): void;
   bind(message: object): void;
   execute(message: object): void;
@@ -63,7 +65,14 @@ type Wire = {
 export type QueryClass = new (
   config: StatementConfig & { readonly queryMode: 'extended' },
   done: Done,
-) => { prepare(connection: Wire): void; _getRows(connection: Wire): void };
+) => {
+  readonly name?: string;
+  hasBeenParsed(connection: Wire): boolean | string | undefined;
+  prepare(connection: Wire): void;
+  _getRows(connection: Wire): void;
+  handleCommandComplete(message: object, connection: Wire): void;
+  handleError(error: Error, connection: Wire): void;
+};
 
 /**
  * A query in such a group. Until the Sync at its end the server skips whatever follows an error (PostgreSQL manual, "Extended
@@ -72,6 +81,8 @@ export type QueryClass = new (
 export function createGroupedQuery(base: QueryClass) {
   return class GroupedQuery extends base {
     readonly #group: Group;
+    /** Of the statement, as long as pg takes the ParseComplete of BEGIN for that of the statement, which may still fail. */
+    #unprepared: string | undefined;
 
     constructor(config: StatementConfig, group: Group, done: Done) {
       super({ ...config, queryMode: 'extended' }, done);
@@ -79,7 +90,10 @@ export function createGroupedQuery(base: QueryClass) {
     }
 
     override prepare(connection: Wire): void {
-      if (this.#group.hasBegin) send(connection, 'begin');
+      if (this.#group.hasBegin) {
+        send(connection, 'begin');
+        if (!this.hasBeenParsed(connection)) this.#unprepared = this.name;
+      }
       super.prepare(connection);
     }
 
@@ -87,6 +101,22 @@ export function createGroupedQuery(base: QueryClass) {
       connection.execute({});
       if (this.#group.hasCommit) send(connection, 'commit');
       connection.sync();
+    }
+
+    override handleCommandComplete(message: object, connection: Wire): void {
+      this.#endBegin(connection);
+      super.handleCommandComplete(message, connection);
+    }
+
+    override handleError(error: Error, connection: Wire): void {
+      this.#endBegin(connection);
+      super.handleError(error, connection);
+    }
+
+    #endBegin({ parsedStatements }: Wire): void {
+      if (this.#unprepared === undefined) return;
+      delete parsedStatements[this.#unprepared];
+      this.#unprepared = undefined;
     }
   };
 }

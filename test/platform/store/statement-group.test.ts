@@ -116,6 +116,20 @@ describe('a transaction of groups', () => {
     expect(await emails()).toEqual(['a@example.test', 'c@example.test']);
   });
 
+  it('prepares its first statement again when that could not be prepared', async () => {
+    const readLate = defineStatement('test-read-late', (db, { n }: { readonly n: number }) =>
+      sql<{ readonly n: number }>`select n from late where n = ${n}`.compile(db),
+    );
+    const read = (): Promise<unknown> => store.write((trx) => readLate(trx, { n: 1 }));
+    await expect(read()).rejects.toMatchObject({ code: '42P01' });
+    const { db } = database.owner;
+    await sql`create table late (n int)`.execute(db);
+    await sql`grant select on late to public`.execute(db);
+    expect(await read()).toEqual([]);
+    // And not a third time: the server would refuse the name.
+    expect(await read()).toEqual([]);
+  });
+
   it('holds its locks until the commit', async () => {
     await addUser(store.db, { email: 'a@example.test' });
     const { owner } = database;
