@@ -5,9 +5,11 @@ import { createApi } from './api/pipeline.ts';
 import { withDocuments } from './api/openapi/documents.ts';
 import type { Route } from './api/route.ts';
 import { type FinishedRequest, openServer, type Server, type ServerOptions } from './api/server.ts';
+import { createOpenStreams } from './api/stream/open-streams.ts';
 import type { PlatformConfig } from './config.ts';
 import { warnWithoutOrganization } from './first-start.ts';
 import { createAuthenticator } from './identity/authentication.ts';
+import { watchRevocations } from './identity/revocation-notices.ts';
 import type { Module, StartContext, Wiring } from './module.ts';
 import { createRoutes, jobsOf, modules as allModules } from './modules.ts';
 import type { MetricsSource } from './platform-metrics.ts';
@@ -15,7 +17,6 @@ import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
 import { createVault, type Vault } from './vault/vault.ts';
-import type { Pools } from './store/pools.ts';
 
 export type Platform = {
   /** Undefined in a process that does not serve. */
@@ -68,7 +69,7 @@ export async function openPlatform(
     const info = modules.flatMap((module) => module.info ?? []);
     const routes = withDocuments({ routes: createRoutes(wiring, modules), version, info, isReady });
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
-    server = await serve(config, { routes, pools, log, onFinished }, opened);
+    server = await serve(config, { routes, storage, log, onFinished }, opened);
   }
   await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
@@ -104,12 +105,12 @@ async function startModules(
 
 type Served = Pick<ServerOptions, 'log' | 'onFinished'> & {
   readonly routes: readonly Route[];
-  readonly pools: Pools;
+  readonly storage: Storage;
 };
 
 async function serve(
   { listen, limits, trustedProxies, publicUrl }: PlatformConfig,
-  { routes, pools, log, onFinished }: Served,
+  { routes, storage, log, onFinished }: Served,
   opened: AsyncDisposableStack,
 ): Promise<Server> {
   const authenticator = createAuthenticator({
@@ -117,7 +118,12 @@ async function serve(
     onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
   });
   opened.defer(() => authenticator.settle());
-  const api = createApi(routes, { pools, authenticator, log, limits });
+  const { pools } = storage;
+  const streams = createOpenStreams({ pools, authenticator, log });
+  const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
+  // Not waited for: without the connection the streams are confirmed every half minute.
+  void watchRevocations(notifications, (organizationId) => void streams.sweep(organizationId));
+  const api = createApi(routes, { pools, authenticator, log, limits, streams });
   // After the last request.
   opened.defer(() => api.settle());
   const server = await openServer({ api, listen, limits, trustedProxies, publicUrl, log, onFinished });

@@ -14,6 +14,7 @@ import { isCurrent, migrate } from './store/migrate.ts';
 import type { Migration } from './store/migration.ts';
 import { divideConnections } from './store/pool-sizes.ts';
 import { type Pools, openPools, poolLimits } from './store/pools.ts';
+import { type Notifications, openNotifications } from './store/postgres/notifications.ts';
 
 export type Storage = {
   readonly pools: Pools;
@@ -22,6 +23,8 @@ export type Storage = {
   readonly ended: Promise<void>;
   /** Opened on request: not every program has jobs. `works`: this process runs them, and does not only send them. */
   openJobs(jobs: readonly Job[], works: boolean): Promise<Jobs>;
+  /** Connects with the first subscription. To be closed before this. */
+  openNotifications(): Notifications;
   close(): Promise<void>;
 };
 
@@ -39,7 +42,7 @@ export async function openStorage(
   const options = {
     connection,
     ...availability,
-    onError(error: Error) {
+    onError(error: unknown) {
       // While we close, the server may end before the last connections of the pool do.
       if (!isClosing) availability.onError(error);
     },
@@ -62,6 +65,7 @@ export async function openStorage(
         jobs,
         ...(works ? { store: pools.long } : {}),
       }),
+    openNotifications: () => openNotifications({ connection, onError: options.onError }),
     async close() {
       isClosing = true;
       await pools.close();

@@ -75,6 +75,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/control-plane/listeners.ts': 'test/platform/control-plane/listener-routes.test.ts',
   'src/platform/control-plane/module.ts': 'test/platform/control-plane/listener-routes.test.ts',
   'src/platform/identity/membership-lock.ts': 'test/platform/identity/revocation.test.ts',
+  'src/platform/identity/organization-lock.ts': 'test/platform/management/member-routes.test.ts',
   'src/platform/initialization.ts': 'test/cli/platform.test.ts',
   'src/platform/management/keys.ts': 'test/platform/management/first-organization.test.ts',
   'src/platform/management/last-administrator.ts': 'test/platform/management/roles.test.ts',

@@ -2,6 +2,8 @@
 // it is committed. While a route prepares or responds, it holds no connection and no turn of its organization.
 import { describeBug, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
+import { lockOrganization } from '../identity/organization-lock.ts';
+import { sendRevocation } from '../identity/revocation-notices.ts';
 import type { Database } from '../store/database.ts';
 import type { RequestPools } from '../store/pools.ts';
 import type { Entry, Grant } from './access.ts';
@@ -92,14 +94,18 @@ async function handle(
   const confirm = (db: Database): Promise<Grant> =>
     access.confirm(toEntry(context.request, { db, authenticator }), granted);
   if (!('operation' in tracking)) {
-    const { db } = method === 'GET' ? pools.reads : pools.writes;
-    return run(method === 'GET' && route.prepare === undefined ? granted : await confirm(db), db);
+    if (method !== 'GET') return pools.writes.write(async (trx) => run(await confirm(trx), trx));
+    const { db } = pools.reads;
+    return run(route.prepare === undefined ? granted : await confirm(db), db);
   }
-  if (granted.organizationId === undefined)
+  const { organizationId } = granted;
+  if (organizationId === undefined)
     throw new Error(`${route.path} is tracked, and its access grants no organization`);
   return pools.writes.write(async (trx) => {
+    if (route.revokes === true) await lockOrganization(trx, organizationId);
     const confirmed = await confirm(trx);
     const outcome = await run(confirmed, trx);
+    if (route.revokes === true) await sendRevocation(trx, organizationId);
     onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));
     return outcome;
   });

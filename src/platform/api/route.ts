@@ -48,8 +48,8 @@ export type RouteFacts = {
   readonly cors?: Cors;
   readonly limits?: { readonly running?: RunningLimit };
   /**
-   * It takes access away: the open streams of the organization are confirmed again once it is committed. Not for a route that
-   * anybody may call, which would have all streams confirmed.
+   * It takes access away. It must be tracked: its transaction begins with the lock of the organization, and with its commit the open
+   * streams of the organization are confirmed again, in all processes.
    */
   readonly revokes?: true;
 };
@@ -72,8 +72,8 @@ export type Phases<C, R, W, T, U = unknown> = {
   /** Before the transaction: it may wait and call others, and writes nothing. An upload is consumed here. */
   prepare?(call: C & Preparing & U): Promise<W>;
   /**
-   * Calls the database and nothing else. A tracked route runs in a transaction that the audit event is part of; after a
-   * deadlock it runs again.
+   * Calls the database and nothing else. Every method but GET, and a tracked GET, runs in a transaction, which the audit event
+   * is part of; after a deadlock it runs again.
    */
   handle(call: C & Handling, prepared: W): Promise<T>;
   /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */

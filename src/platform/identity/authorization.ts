@@ -122,3 +122,13 @@ export function requireNoEscalation(own: ReadonlySet<Permission>, other: Readonl
   if (!other.isSubsetOf(own))
     throw new DomainError('forbidden', 'This role has more permissions than your API key');
 }
+
+/** A key that ends must be no way to a key or token that does not, except for callers who could create any key. */
+export function requireWithinLife({ expiresAt, permissions }: Caller, wanted: Date | null): void {
+  if (expiresAt === undefined || permissions.has('organization:manage')) return;
+  if (wanted === null || wanted > expiresAt)
+    throw new DomainError(
+      'forbidden',
+      `expires_at must not be later than that of your API key: ${expiresAt.toISOString()}`,
+    );
+}

@@ -3,6 +3,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
+import { sendRevocation } from './revocation-notices.ts';
 
 export const SESSION_MS = 8 * 3_600_000;
 
@@ -18,9 +19,9 @@ export type NewSession = {
 /** Never one that a client proposes: who plants a cookie must not know the session that begins with it. */
 export async function createSession(trx: Database, keyId: string, nowMs: number): Promise<NewSession> {
   // One at a time for each key, so that the bound is exact.
-  await trx
+  const { organization_id } = await trx
     .selectFrom('api_keys')
-    .select('id')
+    .select('organization_id')
     .where('id', '=', keyId)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow(sessionEnded);
@@ -30,15 +31,27 @@ export async function createSession(trx: Database, keyId: string, nowMs: number)
     .values({ api_key_id: keyId, hash: hashOf(text), expires_at: new Date(nowMs + SESSION_MS) })
     .returning('id')
     .executeTakeFirstOrThrow();
-  const newest = trx
+  if (await endOldest(trx, keyId, id)) await sendRevocation(trx, organization_id);
+  return { id, text };
+}
+
+/** Ends the sessions above the bound, never the new one: a clock that was set back makes it the oldest. Returns whether it ended any. */
+async function endOldest(trx: Database, keyId: string, newId: string): Promise<boolean> {
+  const kept = trx
     .selectFrom('sessions')
     .select('id')
     .where('api_key_id', '=', keyId)
+    .where('id', '!=', newId)
     .orderBy('created_at', 'desc')
     .orderBy('id')
-    .limit(MAX_SESSIONS);
-  await trx.deleteFrom('sessions').where('api_key_id', '=', keyId).where('id', 'not in', newest).execute();
-  return { id, text };
+    .limit(MAX_SESSIONS - 1);
+  const ended = await trx
+    .deleteFrom('sessions')
+    .where('api_key_id', '=', keyId)
+    .where('id', '!=', newId)
+    .where('id', 'not in', kept)
+    .executeTakeFirst();
+  return ended.numDeletedRows > 0n;
 }
 
 /** Undefined for one that has ended. */
@@ -64,8 +77,16 @@ export async function hasSession(db: Database, id: string, nowMs: number): Promi
   return found !== undefined;
 }
 
-export async function endSession(db: Database, text: string): Promise<void> {
-  if (FORMAT.test(text)) await db.deleteFrom('sessions').where('hash', '=', hashOf(text)).execute();
+export async function endSession(trx: Database, text: string): Promise<void> {
+  if (!FORMAT.test(text)) return;
+  const ended = await trx
+    .deleteFrom('sessions')
+    .using('api_keys as k')
+    .whereRef('k.id', '=', 'sessions.api_key_id')
+    .where('sessions.hash', '=', hashOf(text))
+    .returning('k.organization_id')
+    .executeTakeFirst();
+  if (ended !== undefined) await sendRevocation(trx, ended.organization_id);
 }
 
 /** Returns how many were removed. */

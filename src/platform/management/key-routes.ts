@@ -6,7 +6,7 @@ import { type Access, inOrganization, inWorkspace, type OrganizationGrant } from
 import { type Handling, type Route, type Tracking, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import type { Operation } from '../audit/operations.ts';
 import type { Caller } from '../identity/authentication.ts';
-import { findWorkspaceGrant, requireNoEscalation } from '../identity/authorization.ts';
+import { findWorkspaceGrant, requireNoEscalation, requireWithinLife } from '../identity/authorization.ts';
 import { permissionsOf, type WorkspaceRole } from '../identity/permission.ts';
 import type { Database } from '../store/database.ts';
 import {
@@ -23,7 +23,7 @@ import {
 } from './fields.ts';
 import { type KeyScope, type NewKey, createKey, deleteKey, key, listKeys } from './keys.ts';
 import { requireManagerKey } from './last-administrator.ts';
-import { lockMember, lockOrganization, lockWorkspace } from './row-locks.ts';
+import { lockMember, lockWorkspace } from './row-locks.ts';
 
 const createdKey = key.extend({ key: z.string() }).meta({ id: 'CreatedApiKey' });
 
@@ -109,10 +109,9 @@ function createKeyRoutes<G extends OrganizationGrant, B extends NewToken>(
       failures: access.to === 'workspace' ? [404] : [404, 409],
       async handle(call) {
         const { db, organizationId, permissions, params } = call;
-        // The last key that manages the organization can only be deleted by a caller who manages it.
-        const isManager = access.to === 'organization' && permissions.has('organization:manage');
-        if (isManager) await lockOrganization(db, organizationId);
         const deleted = await deleteKey(db, scopeOf(call), params[idName] ?? '');
+        // The last key that manages the organization can only be deleted by a caller who manages it; revocations take turns.
+        const isManager = access.to === 'organization' && permissions.has('organization:manage');
         if (isManager) await requireManagerKey(db, organizationId);
         return { body: deleted };
       },
@@ -155,16 +154,6 @@ async function findVisible(db: Database, caller: Caller, organizationId: string,
   const grant = await findWorkspaceGrant(db, caller, workspaceId);
   if (grant === undefined) throw new DomainError('not_found', 'Workspace not found');
   return grant.permissions;
-}
-
-/** A key that ends must be no way to one that does not, except for callers who could create any key. */
-function requireWithinLife({ expiresAt, permissions }: Caller, wanted: Date | null): void {
-  if (expiresAt === undefined || permissions.has('organization:manage')) return;
-  if (wanted === null || wanted > expiresAt)
-    throw new DomainError(
-      'forbidden',
-      `expires_at must not be later than that of your API key: ${expiresAt.toISOString()}`,
-    );
 }
 
 const serviceKeys = { tag: 'API keys', idName: 'api_key_id' } as const;

@@ -4,10 +4,10 @@ import type { OrganizationGrant } from '../api/access.ts';
 import type { Page } from '../api/paging.ts';
 import type { Handling } from '../api/route.ts';
 import { requireNoEscalation } from '../identity/authorization.ts';
+import { lockOrganization } from '../identity/organization-lock.ts';
 import { type OrganizationRole, permissionsOf } from '../identity/permission.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { requireAdministrator, requireManagerKey } from './last-administrator.ts';
-import { lockOrganization } from './row-locks.ts';
 
 /** `R` is its role: in the organization, or in one workspace. */
 export type Member<R extends string> = {
@@ -76,12 +76,7 @@ export async function addMember(
   { email, role, full_name = null }: NewMember,
 ): Promise<Member<OrganizationRole>> {
   requireNoEscalation(permissions, permissionsOf('organization', role));
-  const user = await db
-    .insertInto('users')
-    .values({ email })
-    .onConflict((conflict) => conflict.constraint('users_email').doUpdateSet({ email }))
-    .returning('id')
-    .executeTakeFirstOrThrow();
+  const user = await findOrAddUser(db, email);
   try {
     const added = await db
       .insertInto('organization_members')
@@ -93,6 +88,22 @@ export async function addMember(
     if (!isDuplicate(error, 'organization_members_user')) throw error;
     throw new DomainError('conflict', 'This user is already a member of the organization');
   }
+}
+
+/** Locks no user that exists: the organizations that share it must not wait for each other. */
+async function findOrAddUser(db: Database, email: string): Promise<{ readonly id: string }> {
+  const found = db.selectFrom('users').select('id').where('email', '=', email);
+  const added = db
+    .insertInto('users')
+    .values({ email })
+    .onConflict((conflict) => conflict.constraint('users_email').doNothing())
+    .returning('id');
+  return (
+    (await found.executeTakeFirst()) ??
+    (await added.executeTakeFirst()) ??
+    // Another organization has added it meanwhile.
+    (await found.executeTakeFirstOrThrow())
+  );
 }
 
 export async function changeMember(

@@ -2,17 +2,6 @@
 import { DomainError } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 
-/** Serializes changes to what an organization must always have: an administrator, a workspace, a key. */
-export async function lockOrganization(trx: Database, organizationId: string): Promise<void> {
-  // Not `for update`: every insert that refers to the organization would wait for it.
-  await trx
-    .selectFrom('organizations')
-    .select('id')
-    .where('id', '=', organizationId)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
-}
-
 /** Throws `not_found` when the workspace was deleted after the request was authorized. */
 export async function lockWorkspace(trx: Database, organizationId: string, workspaceId: string) {
   await trx

@@ -3,10 +3,10 @@ import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
 import type { Organization } from '../identity/authentication.ts';
+import { lockOrganization } from '../identity/organization-lock.ts';
 import { type Database, isDuplicate } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import { time } from './fields.ts';
-import { lockOrganization } from './row-locks.ts';
 
 export const workspace = z
   .strictObject({

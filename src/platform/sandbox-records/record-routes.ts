@@ -3,7 +3,7 @@ import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { createCursorQuery } from '../api/paging.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
-import { recordBatch, storableTime, storedRecord } from './record-schema.ts';
+import { RANGE, recordBatch, storableTime, storedRecord } from './record-schema.ts';
 import { listRecords, storeRecords } from './records.ts';
 import { withSandboxToken } from './sandbox-access.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
@@ -35,8 +35,8 @@ const readRecords = defineRoute({
   tracking: UNTRACKED_READ,
   params: z.strictObject({ sandbox: sandboxName }),
   query: createCursorQuery(100, 1_000).extend({
-    start_time: storableTime.optional().describe('Inclusive'),
-    end_time: storableTime.optional().describe('Exclusive'),
+    start_time: storableTime.optional().describe(`Inclusive. ${RANGE}`),
+    end_time: storableTime.optional().describe(`Exclusive. ${RANGE}`),
   }),
   responses: { 200: z.strictObject({ records: z.array(storedRecord), next_cursor: z.string().nullable() }) },
   async handle({ db, workspaceId, params: { sandbox }, query: { limit, cursor, start_time, end_time } }) {

@@ -6,13 +6,16 @@ import { z } from '../../base/schema.ts';
 const MAX_RECORDS = 1_000;
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
+export const RANGE = 'From 1970-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z';
+
 /** A time that PostgreSQL can store, which has no year 0, and that RFC 3339 can write, which has no five-digit years. */
 export const storableTime = z.iso
   .datetime({ offset: true, error: 'Input must be a time as in RFC 3339' })
   .refine((text) => {
     const ms = Date.parse(text);
     return ms >= 0 && ms <= LAST_MS;
-  }, 'Input must be a time from 1970 to 9999');
+  }, 'Input must be a time from 1970 to 9999')
+  .describe(RANGE);
 
 const text = (max: number, pattern: RegExp, message: string) => z.string().max(max).regex(pattern, message);
 /** An identifier of Sallyport, an error code, an address. */

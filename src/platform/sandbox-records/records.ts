@@ -40,7 +40,7 @@ export type RecordWindow = {
 const position = z.strictObject({ time: storableTime, source: z.uuid(), number: z.int().min(0) });
 type Position = z.output<typeof position>;
 
-/** Returns how many records were new. Durable when it resolves: one statement is its own transaction. */
+/** Returns how many records were new. */
 export async function storeRecords(
   db: Database,
   { workspaceId, sandbox }: SandboxScope,

@@ -28,7 +28,10 @@ export type SandboxGrant = {
 /** Of tokens that were created before they had a checksum. */
 const EARLIER_FORMAT = /^sp_sb_[A-Za-z0-9_-]{43}$/;
 
-/** Throws DomainError, with one message for everything that can be wrong with a token: the reason would help to guess. */
+/**
+ * Throws DomainError, with one message for everything that can be wrong with a token: the reason would help to guess. In a
+ * transaction it locks the token: its deletion waits for the writes that began before it.
+ */
 export async function authenticateSandbox(
   db: Database,
   { apiKey, bearer }: Pick<Credentials, 'apiKey' | 'bearer'>,
@@ -42,6 +45,8 @@ export async function authenticateSandbox(
     .select(['organization_id', 'workspace_id', 'sandbox'])
     .where('hash', '=', hashKey(text))
     .where(sql<boolean>`coalesce(expires_at > now(), true)`)
+    // The workspace first: so does its deletion, which deletes the token with it.
+    .$if(db.isTransaction, (query) => query.forKeyShare(['workspaces', 'sandbox_tokens']))
     .executeTakeFirst();
   if (row === undefined) throw wrongToken();
   return { organizationId: row.organization_id, workspaceId: row.workspace_id, sandbox: row.sandbox };

@@ -5,8 +5,9 @@ import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { type Route, defineRoute } from '../api/route.ts';
 import { mintKey } from '../identity/api-key.ts';
+import { requireWithinLife } from '../identity/authorization.ts';
 import type { Database } from '../store/database.ts';
-import { storableTime } from './record-schema.ts';
+import { RANGE, storableTime } from './record-schema.ts';
 
 /** Enough to rotate tokens without a gap on many machines. */
 const MAX_TOKENS = 50;
@@ -41,16 +42,22 @@ const createToken = defineRoute({
   tracking: { operation: 'create_sandbox_token' },
   body: z
     .strictObject({
-      expires_at: storableTime.nullable().optional().describe('Without it the token does not expire'),
+      expires_at: storableTime
+        .nullable()
+        .optional()
+        .describe(
+          `Without it the token does not expire. Not later than that of the API key of the request. ${RANGE}`,
+        ),
     })
     .optional(),
   responses: { 201: shown.extend({ token: z.string().describe('Only this response contains the token') }) },
   failures: [400, 409],
-  async handle({ db, workspaceId, params: { sandbox }, body }) {
+  async handle({ db, caller, workspaceId, params: { sandbox }, body }) {
     const expiry = body?.expires_at ?? null;
     const expires_at = expiry === null ? null : new Date(expiry);
     if (expires_at !== null && expires_at.getTime() <= Date.now())
       throw new DomainError('unusable', 'expires_at must be in the future');
+    requireWithinLife(caller, expires_at);
     await requireCapacity(db, workspaceId, sandbox);
     const { text, shortKey, hash } = mintKey('sandbox');
     const row = await db

@@ -47,6 +47,8 @@ const form: Upload<() => Promise<URLSearchParams>> = {
 const shared = { tag: 'Sign-in', access: visitor, errors: pageErrors } as const;
 /** Of an address. In all as many as other clients can wait for: a form is small, and its write waits in the share of its key. */
 const RUNNING = { total: 256, perCaller: 4 };
+/** Whoever sends a cookie with the page has it looked up. */
+const RUNNING_PAGES = { total: 256, perCaller: 16 };
 const HTML = { textType: 'text/html' } as const;
 
 export const signInRoutes: readonly Route[] = [
@@ -59,6 +61,7 @@ export const signInRoutes: readonly Route[] = [
     query: z.object({ next: z.string().max(512).optional().describe('Where to go then: a path') }),
     responses: { 200: HTML },
     failures: [401],
+    limits: { running: RUNNING_PAGES },
     async handle({ entry, query }) {
       const text = sessionIn(entry);
       const session = text && (await findSession(entry.db, text, entry.authenticator.now()));
@@ -90,7 +93,8 @@ export const signInRoutes: readonly Route[] = [
       return { caller, origin, next: localPath(fields.get('next') ?? undefined) };
     },
     async handle({ db, entry }, { caller, origin, next }) {
-      const session = await db.transaction().execute((trx) => signIn(trx, entry, caller));
+      // A POST runs in a transaction.
+      const session = await signIn(db as Transaction, entry, caller);
       return { fields: { Location: next, 'Set-Cookie': sessionCookie(origin, session) } };
     },
   }),

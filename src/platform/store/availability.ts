@@ -4,7 +4,7 @@ import { describeBug, type Log } from '../../base/log.ts';
 
 export type Availability = {
   /** An idle connection broke. Its pool replaces it. */
-  onError(error: Error): void;
+  onError(error: unknown): void;
   /** No connection could be opened. */
   onUnreachable(error: unknown): void;
   /** A connection was opened. */

@@ -3,6 +3,7 @@ import { DomainError } from '../../../src/base/domain-error.ts';
 import { z } from '../../../src/base/schema.ts';
 import { inWorkspace } from '../../../src/platform/api/access.ts';
 import { defineRoute, type Route } from '../../../src/platform/api/route.ts';
+import type { Database } from '../../../src/platform/store/database.ts';
 
 const shared = {
   method: 'POST',
@@ -56,17 +57,18 @@ export const defectiveRoutes: readonly DefectiveRoute[] = [
       ...shared,
       path: '/defective/writes-before-rejecting',
       summary: 'a route that writes and then rejects the request',
-      tracking: { untracked: 'a test' },
-      async handle({ db, organizationId, body }) {
-        if (body.count > 0) return { body: { count: body.count } };
+      // Before its transaction, with which it would be rolled back.
+      async prepare({ db, organizationId, body }) {
+        if (body.count > 0) return;
         const row = {
           organization_id: organizationId,
           display_name: `${Math.random()}`,
           tenant_handle: null,
         };
-        await db.insertInto('workspaces').values(row).execute();
+        await (db as Database).insertInto('workspaces').values(row).execute();
         throw new DomainError('unusable', 'At least one is required');
       },
+      handle: async ({ body }) => ({ body: { count: body.count } }),
     }),
   },
   {

@@ -166,6 +166,50 @@ describe('a write that is sent while a revocation waits for the audit chain', ()
     return (await api.ask('GET', ofOrganization, { key: admin })).text;
   }
 
+  const boxes = '/v1/sandboxes/box/tokens';
+  /** Of one record. */
+  const batch = () => {
+    const counts = { bytes_up: 0, bytes_down: 0, duration_ms: 1, revision: 1, number: 1 };
+    const record = { ...counts, time: '2026-11-22T00:00:00Z', sandbox: 'box', outcome: 'forwarded' };
+    return { source: randomUUID(), records: [record] };
+  };
+
+  it('stores no record with the token of a sandbox that is being deleted', async () => {
+    const { id, token } = await made(boxes);
+    const [revoked, late] = await race(
+      () => api.ask('DELETE', `${boxes}/${id}`, { key: admin, tenant: workspace }),
+      () => api.ask('POST', '/v1/sandbox-records', { key: token, body: batch() }),
+    );
+    expect([revoked?.status, late?.status]).toEqual([204, 401]);
+  });
+
+  it('stores no record after the deletion of its token, which waits for one that is being stored', async () => {
+    const { id, token } = await made(boxes);
+    const body = batch();
+    const done: string[] = [];
+    const asked: Promise<unknown>[] = [];
+    const { owner } = api.database;
+    // The insertion waits for another one of the same record.
+    await owner.write(async (trx) => {
+      const { source, records } = body;
+      await trx
+        .insertInto('sandbox_records')
+        .values({
+          ...{ workspace_id: workspace, sandbox: 'box', source, record: '{}' },
+          ...{ number: String(records[0]?.number), time: new Date(records[0]?.time ?? 0) },
+        })
+        .execute();
+      const stored = api.ask('POST', '/v1/sandbox-records', { key: token, body });
+      asked.push(stored.then(({ status }) => done.push(`stored ${status}`)));
+      await untilWaiting(1);
+      const deleted = api.ask('DELETE', `${boxes}/${id}`, { key: admin, tenant: workspace });
+      asked.push(deleted.then(({ status }) => done.push(`deleted ${status}`)));
+      await Promise.race([deleted, untilWaiting(2)]);
+    });
+    await Promise.all(asked);
+    expect(done).toEqual(['stored 200', 'deleted 204']);
+  });
+
   const backdoor = { role: 'ORGANIZATION_ADMIN', description: 'a second backdoor' };
 
   it('creates no key with a key that is being deleted', async () => {

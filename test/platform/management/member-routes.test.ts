@@ -1,7 +1,9 @@
 // `/api/v1/orgs/current/members` and `/api/v1/workspaces/current/members`.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { lockOrganization } from '../../../src/platform/identity/organization-lock.ts';
 import { organizationRoleIds } from '../../../src/platform/identity/permission.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 import { operationsOf } from './operations-of.ts';
 
@@ -30,6 +32,14 @@ async function addWithToken(role: string): Promise<{ id: string; userId: string;
   const { id, user_id: userId } = (await add(role)).body;
   const made = await api.ask('POST', tokens, { key: admin, body: { user_id: userId } });
   return { id, userId, key: made.body.key };
+}
+
+/** Until so many statements on this database wait for a lock. */
+async function untilWaiting(expected: number): Promise<void> {
+  const waiting = sql<{ readonly count: number }>`select count(*)::int from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`;
+  for (let count = 0; count < expected; )
+    count = (await waiting.execute(api.database.owner.db)).rows[0]?.count ?? 0;
 }
 
 describe('a member of the organization', () => {
@@ -85,6 +95,22 @@ describe('a member of the organization', () => {
     expect((await add('ORGANIZATION_ADMIN', email.toUpperCase())).status).toBe(409);
     const responses = await Promise.all([1, 2, 3].map(() => add('ORGANIZATION_USER', `x${email}`)));
     expect(responses.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+  });
+
+  it('is added while another organization that has the same user waits for its turn to write', async () => {
+    const email = `${randomUUID()}@example.test`;
+    expect((await add('ORGANIZATION_USER', email)).status).toBe(200);
+    const [slow, quick] = [await api.addOrganization(), await api.addOrganization()];
+    const keyOf = (id: string) => api.addServiceKey(id, 'ORGANIZATION_ADMIN');
+    const [slowKey, quickKey] = [await keyOf(slow), await keyOf(quick)];
+    let late: Promise<Asked> | undefined;
+    await api.database.owner.write(async (trx) => {
+      await sql`select public.audit_lock(${slow})`.execute(trx);
+      late = add('ORGANIZATION_USER', email, slowKey);
+      await untilWaiting(1);
+      expect((await add('ORGANIZATION_USER', email, quickKey)).status).toBe(200);
+    });
+    expect((await late)?.status).toBe(200);
   });
 
   it('looks the same whether the user is a member of another organization or not', async () => {
@@ -179,6 +205,27 @@ describe('the last administrator', () => {
       const roles = listed.body.members.map(({ role }: { role: string }) => role);
       expect(roles.filter((role: string) => role === 'ORGANIZATION_ADMIN')).toHaveLength(1);
     }
+  });
+
+  it('remains when two remove each other, the second of whom holds nothing that the first waits for', async () => {
+    const [one, two] = [await addWithToken('ORGANIZATION_ADMIN'), await addWithToken('ORGANIZATION_ADMIN')];
+    const asked: Promise<Asked>[] = [];
+    const { owner } = api.database;
+    await owner.write(async (trx) => {
+      await lockOrganization(trx, organization);
+      asked.push(api.ask('DELETE', `${path}/${one.id}`, { key: two.key }));
+      asked.push(api.ask('DELETE', `${path}/${two.id}`, { key: one.key }));
+      await untilWaiting(2);
+      const free = owner.db
+        .selectFrom('organization_members')
+        .select('id')
+        .where('id', 'in', [one.id, two.id])
+        .forUpdate()
+        .skipLocked();
+      expect(await free.execute()).toHaveLength(2);
+    });
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 401]);
   });
 
   it('is not required in an organization that never had one', async () => {

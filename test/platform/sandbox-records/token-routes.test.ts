@@ -85,6 +85,34 @@ describe('a token of a sandbox', () => {
     expect((await scene.send(made.body.token, batchOf(1))).status).toBe(401);
   });
 
+  it('expires not later than the key that creates it', async () => {
+    const { api, key, organizationId, workspaceId } = scene;
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    const later = new Date(Date.now() + 7_200_000).toISOString();
+    const made = await api.ask('POST', '/api/v1/api-key', {
+      key,
+      body: { role: 'WORKSPACE_ADMIN', expires_at: soon },
+    });
+    const ask = (body: unknown, by: string, tenant?: string) =>
+      api.ask('POST', '/v1/sandboxes/bound/tokens', { key: by, body, ...(tenant && { tenant }) });
+    for (const body of [{}, { expires_at: null }, { expires_at: later }]) {
+      const refused = await ask(body, made.body.key);
+      expect([refused.status, refused.body.detail]).toEqual([
+        403,
+        `expires_at must not be later than that of your API key: ${soon}`,
+      ]);
+    }
+    expect((await ask({ expires_at: soon }, made.body.key)).status).toBe(201);
+    // Who manages the organization could create any key.
+    const manager = await api.addServiceKey(organizationId, 'ORGANIZATION_ADMIN');
+    await api.database.owner.db
+      .updateTable('api_keys')
+      .set({ expires_at: new Date(soon) } as never)
+      .where('hash', '=', hashKey(manager))
+      .execute();
+    expect((await ask({}, manager, workspaceId)).status).toBe(201);
+  });
+
   it('is accepted as X-Api-Key or as Bearer, and every wrong token gets the same message', async () => {
     const { api } = scene;
     const token = await scene.token('box');

@@ -70,7 +70,7 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
       { code: kind, key: stream.granted.caller?.keyId, request: stream.requestId },
       'a stream was ended',
     );
-    stream.end(new DomainError(kind, message));
+    tryToEnd(stream, new DomainError(kind, message), log);
   };
   // One at a time, and one more when it was asked for meanwhile: it may have read what was revoked since.
   const run = async (): Promise<void> => {
@@ -100,6 +100,15 @@ export function createOpenStreams(options: OpenStreamsOptions): OpenStreams {
     },
     sweep,
   };
+}
+
+/** What is wrong with one stream must not keep others open. */
+function tryToEnd(stream: OpenStream, reason: DomainError, log: Log): void {
+  try {
+    stream.end(reason);
+  } catch (error) {
+    log.error(describeBug(error), 'a stream could not be ended');
+  }
 }
 
 /** Those that one query confirms: accesses that differ in their permission share a function. */

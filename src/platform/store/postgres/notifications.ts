@@ -2,7 +2,7 @@
 // subscription. They wake somebody who then reads the tables. They are no record: what is sent while a connection is lost
 // never arrives. A pooler in transaction mode cannot carry that connection.
 import { setTimeout } from 'node:timers/promises';
-import { type Connection, openListener, type Transaction } from '../database.ts';
+import { type Connection, type Database, openListener } from '../database.ts';
 import { sql } from '../sql.ts';
 
 /** Every channel. A new one is added here, so that no text of a caller becomes a name. */
@@ -11,6 +11,7 @@ export const channels = [
   'deployments',
   'exports',
   'proxy_profiles',
+  'revocations',
   'sandboxes',
   'traces',
 ] as const;
@@ -31,13 +32,16 @@ export type Notifications = {
 /** PostgreSQL takes less than 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_999;
 
-/** Sent to every process with the commit of the transaction. Throws a RangeError for a payload that is too long. */
-export async function notify(trx: Transaction, channel: Channel, payload: string): Promise<void> {
+/**
+ * Sent to every process, the own one too: with the commit of a transaction, otherwise at once. Throws a RangeError for a payload
+ * that is too long.
+ */
+export async function notify(db: Database, channel: Channel, payload: string): Promise<void> {
   if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES)
     throw new RangeError(
       `a notification has at most ${MAX_PAYLOAD_BYTES} bytes: send an id, which the receiver looks up`,
     );
-  await sql`select pg_notify(${nameOf(channel)}, ${payload})`.execute(trx);
+  await sql`select pg_notify(${nameOf(channel)}, ${payload})`.execute(db);
 }
 
 /** Other programs may use the same database. */

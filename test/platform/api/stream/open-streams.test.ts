@@ -232,6 +232,8 @@ describe('a route that takes access away', () => {
 
   it('says so', () => {
     const said = api.routes.filter(({ revokes }) => revokes === true);
+    // The transaction of a tracked route has the lock and the notice of a revocation.
+    expect(said.every(({ tracking }) => 'operation' in tracking)).toBe(true);
     expect(said.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
       'DELETE /api/v1/api-key/current/{pat_id}',
       'DELETE /api/v1/api-key/{api_key_id}',
@@ -338,6 +340,48 @@ describe('the open streams of a process', () => {
     await streams.sweep();
     expect(one.reasons).toEqual([]);
     nowMs = 180_000;
+    await streams.sweep();
+    expect(one.reasons.map(({ kind }) => kind)).toEqual(['unavailable']);
+  });
+
+  it('are swept again after one that could not be ended, whatever was wrong with it', async () => {
+    const fake = createFake();
+    const streams = create();
+    const bad: OpenStream = {
+      ...stream(fake.access),
+      end() {
+        throw new Error('a test');
+      },
+    };
+    const [one, another] = [stream(fake.access), stream(fake.access)];
+    streams.add(bad);
+    streams.add(one);
+    fake.revoked = new Set([bad, one]);
+    await streams.sweep();
+    expect([one.reasons.length, lines.some((line) => line.includes('could not be ended'))]).toEqual([
+      1,
+      true,
+    ]);
+    streams.add(another);
+    fake.revoked = new Set([another]);
+    await streams.sweep();
+    expect(another.reasons).toHaveLength(1);
+  });
+
+  it('that could not be confirmed for too long, and not ended either, hold up no other', async () => {
+    let nowMs = 0;
+    const fake = createFake();
+    const streams = create({ now: () => nowMs });
+    fake.isAway = true;
+    const one = stream(fake.access);
+    streams.add({
+      ...stream(fake.access),
+      end() {
+        throw new Error('a test');
+      },
+    });
+    streams.add(one);
+    nowMs = 120_000;
     await streams.sweep();
     expect(one.reasons.map(({ kind }) => kind)).toEqual(['unavailable']);
   });
