@@ -172,7 +172,7 @@ async function authenticate(entry: Entry, workspaceId?: string): Promise<Caller>
   const caller =
     session === undefined
       ? await authenticator.authenticate(db, credentials, workspaceId)
-      : await authenticator.authenticateSession(db, session, workspaceId);
+      : await authenticator.authenticateSession(db, { text: session, peer: entry.peer }, workspaceId);
   entry.onCaller(ofOrganization(caller));
   return caller;
 }

@@ -23,6 +23,7 @@ import type { Call, Route } from './route.ts';
 import { createOpenStreams, type OpenStreams } from './stream/open-streams.ts';
 import { streamBody } from './stream/streamed-body.ts';
 import type { ServerLimits, TenantLimits } from './limits.ts';
+import { createAuthenticationTurns, type TakeTurn } from './shares/authentication-turns.ts';
 import { systemClock } from './shares/clock.ts';
 import { createFailureEvents, type FailureEvents, type FailureRates } from './shares/failure-events.ts';
 import type { Leave, Party } from './shares/fair-queue.ts';
@@ -44,6 +45,7 @@ type Scope = ApiScope & {
   readonly shares: TenantShares;
   readonly streams: OpenStreams;
   readonly failures: FailureEvents;
+  readonly takeTurn: TakeTurn;
 };
 
 export type RunningApi = Api & {
@@ -63,6 +65,10 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
     ...parts,
     ...{ shares, failures },
     limit: createRouteLimits(),
+    takeTurn: createAuthenticationTurns({
+      places: parts.pools.authentication.size,
+      hasFailedOften: (peer) => parts.authenticator.hasFailedOften(peer),
+    }),
   };
   const findRoute = createRouteTable(toRows(routes));
   const respondTo: Api = async (request) => {
@@ -171,7 +177,7 @@ function partyOfCaller(known: Grant | undefined): Party | undefined {
 }
 
 async function enter(
-  { pools, authenticator, shares }: Scope,
+  { pools, authenticator, shares, takeTurn }: Scope,
   route: Route,
   request: ApiRequest,
   onKnown: (partly: Grant) => void,
@@ -189,10 +195,10 @@ async function enter(
     onKnown(partly);
     admit(partyOfCaller(partly));
   };
-  const granted = await access.enter(
-    toEntry(request, { db: pools.authentication.db, authenticator, onCaller }),
-  );
-  if (access.schemes.length > 0) request.connection.authenticated();
+  const entry = toEntry(request, { db: pools.authentication.db, authenticator, onCaller });
+  const hasKeys = access.schemes.length > 0;
+  const granted = hasKeys ? await takeTurn(entry.peer, () => access.enter(entry)) : await access.enter(entry);
+  if (hasKeys) request.connection.authenticated();
   admit(partyOf(route, granted));
   return granted;
 }
@@ -200,13 +206,15 @@ async function enter(
 /** The process holds a body until its request has ended, and of an upload what is on its way. */
 async function shareBytes(
   { shares, limits }: Scope,
-  { upload }: Route,
+  { upload, bodyRules }: Route,
   { head }: ApiRequest,
   party: Party | undefined,
 ): Promise<Leave | undefined> {
   if (party === undefined || !head.hasBody) return undefined;
-  const length = Number(head.field('content-length') ?? limits.bodyBytes);
-  const held = upload === undefined ? limits.bodyBytes : UPLOAD_BYTES;
+  const held = upload === undefined ? (bodyRules?.maxBytes ?? limits.bodyBytes) : UPLOAD_BYTES;
+  // Of a coded body it says how much is sent, not how much it becomes.
+  const said = head.field('content-encoding') === undefined ? head.field('content-length') : undefined;
+  const length = Number(said ?? held);
   return shares.ingest(party, Math.min(length, held));
 }
 

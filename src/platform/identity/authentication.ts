@@ -54,6 +54,9 @@ export type Credentials = {
   readonly peer: string;
 };
 
+/** The text of the cookie, and the IP address of the client. */
+export type SessionCredentials = { readonly text: string; readonly peer: string };
+
 export type Authenticator = {
   /** By which keys expire; milliseconds since 1970. */
   now(): number;
@@ -65,10 +68,12 @@ export type Authenticator = {
    * write that waited for a revocation goes on.
    */
   confirm(db: Database, caller: Caller, workspaceId?: string): Promise<Caller>;
-  /** The caller of a session, with what its key has now. */
-  authenticateSession(db: Database, text: string, workspaceId?: string): Promise<Caller>;
+  /** The caller of a session, with what its key has now. It is a use of the key. */
+  authenticateSession(db: Database, session: SessionCredentials, workspaceId?: string): Promise<Caller>;
   /** Counts a failed attempt from `peer`; returns `refusal`, or `too_many` when the limit is exceeded. */
   countFailure(peer: string, refusal: DomainError): DomainError;
+  /** Whether that limit is exceeded for `peer`, whose valid keys are accepted all the same. */
+  hasFailedOften(peer: string): boolean;
   /** Resolves when all pending updates of last-use times are written. */
   settle(): Promise<void>;
 };
@@ -91,6 +96,11 @@ export function createAuthenticator(options: {
     return waitMs === 0 ? refusal : new DomainError('too_many', TOO_MANY, waitMs);
   };
 
+  const noteUse = (db: Database, { key_id, last_used_at }: KeyRow): void => {
+    if (last_used_at === null || now() - last_used_at.getTime() >= LAST_USE_INTERVAL_MS)
+      lastUses.write(db, key_id, now());
+  };
+
   return {
     now,
     async authenticate(db, { apiKey, bearer, peer }, workspaceId) {
@@ -101,15 +111,18 @@ export function createAuthenticator(options: {
       const [row] =
         key === undefined ? [] : await findByHash(db, { hash: key.hash, workspaceId: workspaceId ?? null });
       if (row === undefined || isExpired(row, now())) throw countFailure(peer, wrongKey());
-      if (row.last_used_at === null || now() - row.last_used_at.getTime() >= LAST_USE_INTERVAL_MS)
-        lastUses.write(db, row.key_id, now());
+      noteUse(db, row);
       return toCaller(row);
     },
-    async authenticateSession(db, text, workspaceId) {
+    async authenticateSession(db, { text, peer }, workspaceId) {
       const session = await findSession(db, text, now());
-      if (session === undefined) throw sessionEnded();
-      const [row] = await findById(db, { id: session.api_key_id, workspaceId: workspaceId ?? null });
-      if (row === undefined || isExpired(row, now())) throw sessionEnded();
+      const [row] =
+        session === undefined
+          ? []
+          : await findById(db, { id: session.api_key_id, workspaceId: workspaceId ?? null });
+      if (session === undefined || row === undefined || isExpired(row, now()))
+        throw countFailure(peer, sessionEnded());
+      noteUse(db, row);
       return toCaller(row, session.id);
     },
     async confirm(db, { keyId, userId, organization, sessionId }, workspaceId) {
@@ -123,6 +136,7 @@ export function createAuthenticator(options: {
       return toCaller(row, sessionId);
     },
     countFailure,
+    hasFailedOften: (peer) => limit.isExceeded(peer),
     settle: () => lastUses.settle(),
   };
 }

@@ -5,6 +5,8 @@ import { BoundedCache } from '../../base/bounded-cache.ts';
 export type FailureLimit = {
   /** Counts one failure; returns 0, or the milliseconds that `peer` has to wait. */
   count(peer: string): number;
+  /** Whether `peer` itself is above its limit. */
+  isExceeded(peer: string): boolean;
 };
 
 type Window = { failures: number; readonly endsMs: number };
@@ -36,6 +38,7 @@ export function createFailureLimit(options: {
       ];
       return Math.max(...waits);
     },
+    isExceeded: (peer) => (peers.get(groupOf(peer))?.failures ?? 0) > perPeer,
   };
 }
 

@@ -27,6 +27,18 @@ describe('failures', () => {
     expect(limit.count('192.0.2.1')).toBe(0);
   });
 
+  it('above the limit of their address are known until the window ends, whatever the total', () => {
+    const limit = limitOf({ total: 2 });
+    const isExceeded = () => ['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(limit.isExceeded);
+    countTimes(limit, '192.0.2.1', 3);
+    countTimes(limit, '192.0.2.2', 3);
+    expect(isExceeded()).toEqual([false, false, false]);
+    limit.count('192.0.2.1');
+    expect(isExceeded()).toEqual([true, true, false]);
+    nowMs += 60_000;
+    expect(isExceeded()).toEqual([false, false, false]);
+  });
+
   it('of one address do not count for another', () => {
     const limit = limitOf();
     countTimes(limit, '192.0.2.1', 10);

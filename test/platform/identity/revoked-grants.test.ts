@@ -30,7 +30,7 @@ async function callerOf(key: string): Promise<Caller> {
 async function signIn({ keyId }: Caller): Promise<{ readonly text: string; readonly caller: Caller }> {
   const { db } = api.database.store;
   const { text } = await api.database.store.write((trx) => createSession(trx, keyId, nowMs));
-  return { text, caller: await api.authenticator.authenticateSession(db, text) };
+  return { text, caller: await api.authenticator.authenticateSession(db, { text, peer: '192.0.2.1' }) };
 }
 
 /** As the check of one request decides. */

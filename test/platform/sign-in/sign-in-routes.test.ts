@@ -1,6 +1,7 @@
 // Sessions of browsers: how they begin, what they may do, and how they end.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashKey } from '../../../src/platform/identity/api-key.ts';
 import { MAX_SESSIONS, removeExpiredSessions } from '../../../src/platform/identity/sessions.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
@@ -117,6 +118,31 @@ describe('a session', () => {
     expect(used.actor.user).toMatchObject({ uid: credential_uid, credential_uid: null, type: 'Service' });
   });
 
+  it('is a use of its key', async () => {
+    const cookie = await signIn();
+    const { db } = api.database.owner;
+    const lastUse = async (): Promise<number> => {
+      await api.authenticator.settle();
+      const used = db.selectFrom('api_keys').select('last_used_at').where('hash', '=', hashKey(key));
+      return (await used.executeTakeFirstOrThrow()).last_used_at?.getTime() ?? 0;
+    };
+    const begun = await lastUse();
+    clock.offsetMs = 61_000;
+    expect((await me(cookie)).status).toBe(200);
+    expect((await lastUse()) - begun).toBeGreaterThanOrEqual(60_000);
+  });
+
+  it('that is wrong counts as a failed attempt, like a wrong key', async () => {
+    const peer = '203.0.113.10';
+    const statuses: number[] = [];
+    for (let at = 0; at < 31; at += 1) {
+      const cookie = `sallyport=${at % 2 === 0 ? 'x'.repeat(43) : 'wrong'}`;
+      statuses.push((await me(cookie, { peer })).status);
+    }
+    expect([new Set(statuses.slice(0, 30)), statuses[30]]).toEqual([new Set([401]), 429]);
+    expect((await me(await signIn(), { peer })).status).toBe(200);
+  });
+
   it('gives way to a key that is sent with it', async () => {
     const cookie = await signIn();
     expect((await me(cookie, { key: 'wrong' })).status).toBe(401);
@@ -181,6 +207,20 @@ describe('a session ends', () => {
     for (let count = 1; count < MAX_SESSIONS; count += 1) await signIn();
     expect((await me(oldest)).status).toBe(401);
     expect((await me(next)).status).toBe(200);
+  });
+});
+
+describe('a new session', () => {
+  it('is kept when the clock of the database was set back', async () => {
+    const earlier: string[] = [];
+    for (let count = 0; count < MAX_SESSIONS; count += 1) earlier.push(await signIn());
+    const { db } = api.database.owner;
+    const ahead = { created_at: new Date(Date.now() + 3_600_000) } as never;
+    const own = db.selectFrom('api_keys').select('id').where('hash', '=', hashKey(key));
+    await db.updateTable('sessions').set(ahead).where('api_key_id', 'in', own).execute();
+    expect((await me(await signIn())).status).toBe(200);
+    const statuses = await Promise.all(earlier.map(async (cookie) => (await me(cookie)).status));
+    expect(statuses.filter((status) => status === 401)).toHaveLength(1);
   });
 });
 

@@ -50,6 +50,7 @@ export class FairQueue {
   readonly #limits: QueueLimits;
   readonly #clock: Clock;
   readonly #rejection: string;
+  readonly #kind: 'too_many' | 'unavailable';
   /** Those who wait or hold a place. */
   readonly #tenants = new Map<string, Tenant>();
   #running = 0;
@@ -57,11 +58,17 @@ export class FairQueue {
   #waiting = 0;
   #isWakeSet = false;
 
-  /** `rejection` is the text of the error for who found no place. */
-  constructor(limits: QueueLimits, clock: Clock, rejection: string) {
+  /** `rejection` is the text of the error for who found no place, `kind` its kind. */
+  constructor(
+    limits: QueueLimits,
+    clock: Clock,
+    rejection: string,
+    kind: 'too_many' | 'unavailable' = 'too_many',
+  ) {
     this.#limits = limits;
     this.#clock = clock;
     this.#rejection = rejection;
+    this.#kind = kind;
   }
 
   async run<T>(party: Party, work: () => Promise<T>): Promise<T> {
@@ -73,7 +80,7 @@ export class FairQueue {
     }
   }
 
-  /** Takes `weight` places, at most those of the smallest share; throws DomainError `too_many` when they do not come in time. */
+  /** Takes `weight` places, at most those of the smallest share; throws DomainError when they do not come in time. */
   async enter(party: Party, weight = 1): Promise<Leave> {
     const { contention, perKey } = this.#limits;
     contention?.recent.note(party.organization);
@@ -211,7 +218,7 @@ export class FairQueue {
     // Of those that run, more may have started than will run at the same time from now on.
     const atOnce = Math.min(tenant.starts.size, this.#shareOf(tenant));
     const retryMs = ((tenant.waiting + 1) * heldMs) / Math.max(1, atOnce);
-    return new DomainError('too_many', this.#rejection, Math.min(Math.max(1, retryMs), MAX_RETRY_MS));
+    return new DomainError(this.#kind, this.#rejection, Math.min(Math.max(1, retryMs), MAX_RETRY_MS));
   }
 
   #tenantOf({ organization }: Party): Tenant {

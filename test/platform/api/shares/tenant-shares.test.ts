@@ -1,5 +1,7 @@
 // What one tenant uses up, another one still has: connections, requests that wait, streams, and a rate.
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from '../../../../src/base/schema.ts';
 import { inOrganization } from '../../../../src/platform/api/access.ts';
@@ -203,6 +205,56 @@ describe('streams', () => {
     const rejected = await ask(a);
     expect([rejected.status, Number(rejected.headers.get('retry-after'))]).toEqual([429, 1]);
     expect((await ask(b)).status).toBe(200);
+  });
+});
+
+describe('bytes of bodies', () => {
+  const MIB = 1024 * 1024;
+  const large: Route = defineRoute({
+    ...described('/large'),
+    method: 'POST',
+    body: z.strictObject({ text: z.string() }),
+    bodyRules: { maxBytes: 4 * MIB, codings: ['gzip'] },
+    responses: { 204: null },
+    handle: async () => {},
+  });
+  const text = JSON.stringify({ text: randomBytes(1.5 * MIB).toString('hex') });
+
+  it.each([
+    ['that are longer than those of other routes', text, {}],
+    ['that become longer', gzipSync(text), { 'content-encoding': 'gzip' }],
+  ])('are limited for a key by what the process may hold of them: those %s', async (_, bytes, headers) => {
+    await using scene = await open({ routes: [large], limits: { organizationIngestBytes: 8 * MIB } });
+    const { api, a, b } = scene;
+    const released = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const ask = (name: string, { key }: Tenant): Promise<Asked> => {
+      const raw = new ReadableStream<Uint8Array>(
+        {
+          async pull(controller) {
+            begun.push(name);
+            await released.promise;
+            controller.enqueue(Buffer.from(bytes));
+            controller.close();
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      const sent = { 'content-length': String(bytes.length), ...headers };
+      return api.ask('POST', '/large', { key, raw, headers: sent });
+    };
+    const first = ask('first', a);
+    while (begun.length < 1) await setImmediate();
+    const second = ask('second', a);
+    const other = ask('other', b);
+    while (!begun.includes('other')) await setImmediate();
+    // Requests that come later are served: the second one waits.
+    for (let count = 0; count < 3; count += 1)
+      expect((await api.ask('GET', '/api/v1/orgs/current', { key: a.key })).status).toBe(200);
+    expect(begun).toEqual(['first', 'other']);
+    released.resolve();
+    const statuses = (await Promise.all([first, second, other])).map(({ status }) => status);
+    expect(statuses).toEqual([204, 204, 204]);
   });
 });
 
