@@ -24,7 +24,7 @@ process.env['MALLOC_TRIM_THRESHOLD_'] ??= '131072';
 process.env['MALLOC_MMAP_THRESHOLD_'] ??= '131072';
 
 /** The files that load the platform or start programs. The others load the data path only. */
-const programs: readonly string[] = ['test/{bench,bin,chaos,cli,e2e,interop,platform}/**/*.test.ts'];
+const programs: readonly string[] = ['test/{bench,bin,box-host,chaos,cli,e2e,interop,platform}/**/*.test.ts'];
 
 /** Files about the roots of the machine. */
 const roots: readonly string[] = ['test/tls/**/*.test.ts', 'test/cli/client/trust*.test.ts'];

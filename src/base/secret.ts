@@ -1,6 +1,6 @@
-// A value that must never be printed. Only reveal() returns it, and only seven files of the product may call that, which a
+// A value that must never be printed. Only reveal() returns it, and only eight files of the product may call that, which a
 // test checks: the gate that writes the header, the callback client, the sealed state, the transfer from the thread that
-// parses documents, the sender of records, and of the platform the vault and the documents that it seals.
+// parses documents, the sender of records, and of the platform the vault, the documents that it seals and the client of the box host.
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 import { credentialParts } from './credential-parts.ts';

@@ -57,7 +57,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/accept': [...belowTunnel(), 'proxy/h1', 'proxy/tunnel'],
   admin: ['base'],
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
-  cli: [...VOCABULARY, 'proxy', 'sidecar', 'platform', 'platform/config'],
+  cli: [...VOCABULARY, 'proxy', 'sidecar', 'box-host', 'platform', 'platform/config'],
   main: ['base', 'cli', 'sidecar'],
   'box-host': ['base', 'base/http', 'box-agent/protocol', 'box-host/agents', 'box-host/data-plane'],
   gateway: ['base', 'base/http', 'http1'],
@@ -155,6 +155,7 @@ const LAZY: readonly string[] = [
 const REVEALING: readonly string[] = [
   'src/callback/client.ts',
   'src/platform/proxy-documents/sealed-document.ts',
+  'src/platform/runtime/box-host-documents.ts',
   'src/platform/vault/vault.ts',
   'src/proxy/gate/inject.ts',
   'src/sidecar/records/record-post.ts',

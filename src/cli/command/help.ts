@@ -10,7 +10,7 @@ import {
   statusCommand,
 } from './inspection-commands.ts';
 import { nearestOf } from './nearest.ts';
-import { auditCommand, platformCommand } from './platform-commands.ts';
+import { auditCommand, boxHostCommand, platformCommand } from './platform-commands.ts';
 import {
   demoCommand,
   envCommand,
@@ -21,7 +21,7 @@ import {
 import { formatOverview, formatUsage } from './usage.ts';
 import { readVersion } from './version.ts';
 
-/** Every command, in the order of the overview. */
+/** Every command that people start, in the order of the overview. */
 export const allCommands: readonly CommandDeclaration[] = [
   proxyCommand,
   runCommandDeclaration,
@@ -46,7 +46,7 @@ export async function run(name: string, args: readonly string[]): Promise<number
   const isHelp = ['--help', '-h', 'help'].includes(name);
   const subject = isHelp ? args.find((arg) => !arg.startsWith('-')) : name;
   if (subject === undefined || subject === '') return showOverview(isHelp);
-  const command = allCommands.find((one) => one.name === subject);
+  const command = [...allCommands, boxHostCommand].find((one) => one.name === subject);
   if (command !== undefined) {
     process.stdout.write(formatUsage(command));
     return 0;

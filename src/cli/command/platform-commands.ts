@@ -99,3 +99,25 @@ export const auditCommand = {
     ['3', 'could not be determined, or nothing was compared with a signed checkpoint'],
   ],
 } as const satisfies CommandDeclaration;
+
+/** Internal: the platform starts it, and it is in no overview. */
+export const boxHostCommand = {
+  name: 'box-host',
+  summary: 'run the boxes of this machine (started by the platform)',
+  options: {
+    directory: { type: 'string', value: 'DIR', text: 'directory of its sockets and files, mode 0700' },
+    'attached-listen': {
+      type: 'string',
+      value: 'ADDRESS:PORTS',
+      text: 'where attached boxes find their proxy',
+      fallback: '127.0.0.1:0',
+    },
+    'sidecar-config': { type: 'string', value: 'FILE', text: 'config file of the sidecars of boxes' },
+  },
+  examples: ['sallyport box-host --directory ~/.local/state/sallyport/platform/box-host'],
+  exitCodes: [
+    ['0', 'ended by SIGTERM or SIGINT, or without a platform for a minute'],
+    ['1', 'an error of the machine, or a bug'],
+    ['2', 'an option must be corrected, or another box host uses the directory'],
+  ],
+} as const satisfies CommandDeclaration;

@@ -1,0 +1,89 @@
+// The API of the box host: HTTP over a unix socket that only its user can open, with a token besides. From a request to its
+// response; the routes are data.
+import { parseJsonBody } from '../../base/http/json-body.ts';
+import { errorResponse, jsonResponse, type HttpResponse } from '../../base/http/http-response.ts';
+import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
+import { RequestError } from '../../base/http/request-body.ts';
+import { createRouteTable } from '../../base/http/route-table.ts';
+import { type Log, describeBug } from '../../base/log.ts';
+import { type Issue, parseWith, prefixed } from '../../base/schema.ts';
+import type { Secret } from '../../base/secret.ts';
+import { boxId } from '../box-document.ts';
+import { BoxError, type BoxErrorKind } from '../box-error.ts';
+import { type BoxApiTarget, type BoxRoute, boxRoutes } from './box-routes.ts';
+
+const LIMITS = { headBytes: 8 * 1024, headMs: 10_000, requestMs: 30_000, keepAliveMs: 60_000 };
+/** A proxy_config of 1 MiB, the values of its secrets, and JSON around them. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+const STATUS: Readonly<Record<BoxErrorKind, number>> = {
+  invalid_policy: 422,
+  no_capacity: 507,
+  not_supported: 501,
+  unavailable: 503,
+  failed: 500,
+  not_found: 404,
+};
+
+export function createBoxApi(
+  target: BoxApiTarget,
+  { token, log }: { readonly token: Secret; readonly log: Log },
+): HttpServer {
+  const findRoute = createRouteTable(boxRoutes);
+  return new HttpServer({
+    limits: LIMITS,
+    log,
+    reject: (kind) => errorResponse(400, kind, 'This is no HTTP/1.1 request of a platform'),
+    async handle(exchange) {
+      const { head } = exchange;
+      const bearer = /^Bearer (\S+)$/.exec(head.field('authorization') ?? '')?.[1] ?? '';
+      if (!token.equals(bearer)) return errorResponse(401, 'wrong_token', 'The token is missing or wrong');
+      const { route, params } = findRoute(head.method, head.target);
+      if (route === undefined) return errorResponse(404, 'no_route', 'There is no such path and method');
+      try {
+        return await respond(target, route, params['id'], exchange);
+      } catch (error) {
+        return toResponse(error, log);
+      }
+    },
+  });
+}
+
+async function respond(
+  target: BoxApiTarget,
+  route: BoxRoute,
+  id: string | undefined,
+  { body, left, draining }: Exchange,
+): Promise<HttpResponse> {
+  if (id !== undefined && !boxId.safeParse(id).success)
+    return errorResponse(404, 'not_found', 'This is no id of a box');
+  const signal = AbortSignal.any([left, draining]);
+  const request = { id: id ?? '', signal };
+  if (route.body === undefined) return route.handle(target, { ...request, body: undefined as never });
+  const json = parseJsonBody(await body.read(MAX_BODY_BYTES), false);
+  if (!json.ok) return invalid([{ loc: ['body'], msg: json.msg, type: 'json_invalid' }]);
+  const parsed = parseWith(route.body, json.value, ['body']);
+  return parsed.ok
+    ? route.handle(target, { ...request, body: parsed.value as never })
+    : invalid(parsed.issues);
+}
+
+/** The platform sent what it must not send. */
+function invalid(issues: readonly Issue[]): HttpResponse {
+  return jsonResponse(422, { code: 'invalid', detail: issues });
+}
+
+function toResponse(error: unknown, log: Log): HttpResponse {
+  if (error instanceof RequestError)
+    return errorResponse(400, error.kind, 'The body of the request is not usable');
+  if (!(error instanceof BoxError)) {
+    log.error(describeBug(error), 'a request of the platform failed');
+    return errorResponse(500, 'failed', 'The box host has a bug: see its log');
+  }
+  const { kind, message, issues } = error;
+  return jsonResponse(STATUS[kind], {
+    code: kind,
+    detail: message,
+    ...(issues.length > 0 && { issues: prefixed(issues, []) }),
+  });
+}

@@ -1,0 +1,237 @@
+// The boxes of this machine: each has an engine that isolates it and a sandbox in a sidecar. One operation at a time for each
+// box; what fails half-way is undone, so that nothing serves a client that the platform does not know.
+import type { Duplex } from 'node:stream';
+import type { Log } from '../base/log.ts';
+import { WorkQueue } from '../base/work-queue.ts';
+import type { BoxDocument, PolicyDocument } from './box-document.ts';
+import { BoxError } from './box-error.ts';
+import type { BoxStore, Placement } from './box-store.ts';
+import type { BoxEngine, OpenBox } from './engine.ts';
+import { BoxProxy } from './sidecars/box-proxy.ts';
+import type { Sidecars } from './sidecars/sidecars.ts';
+
+export type StartedBox = {
+  readonly proxy_url?: string;
+  readonly needs_proxy_token?: boolean;
+  readonly ca_pem?: string;
+  readonly status_message?: string;
+  readonly applied_version: number;
+};
+export type BoxReport = {
+  readonly id: string;
+  readonly state: 'running' | 'stopped' | 'failed';
+  readonly reason?: string;
+  readonly applied_version: number;
+};
+
+type Running = {
+  readonly document: BoxDocument;
+  readonly placed: Placement;
+  readonly open: OpenBox;
+  proxy: BoxProxy;
+  token: string;
+};
+
+export type BoxesOptions = {
+  readonly engine: BoxEngine;
+  readonly sidecars: Sidecars;
+  readonly store: BoxStore;
+  readonly log: Log;
+  onChange(): void;
+};
+
+export class Boxes {
+  readonly #options: BoxesOptions;
+  readonly #running = new Map<string, Running>();
+  /** Why boxes ended by themselves, until they are started again or removed. */
+  readonly #failures = new Map<string, string>();
+  readonly #queues = new Map<string, { readonly queue: WorkQueue; waiting: number }>();
+
+  constructor(options: BoxesOptions) {
+    this.#options = options;
+  }
+
+  /** Idempotent: a box that runs goes on, with this policy and this token. */
+  start(document: BoxDocument, policy: PolicyDocument): Promise<StartedBox> {
+    return this.#inOrder(document.id, async () => {
+      const running = this.#running.get(document.id);
+      const started = running
+        ? await this.#renew(running, document, policy)
+        : await this.#open(document, policy);
+      this.#failures.delete(document.id);
+      return show(started);
+    });
+  }
+
+  apply(id: string, policy: PolicyDocument): Promise<{ readonly applied_version: number }> {
+    return this.#inOrder(id, async () => {
+      const running = this.#running.get(id);
+      if (!running) throw new BoxError('failed', 'The box does not run: start it');
+      await this.#renew(running, { ...running.document, proxy_token: running.token }, policy);
+      return { applied_version: running.proxy.version };
+    });
+  }
+
+  stop(id: string): Promise<void> {
+    return this.#inOrder(id, async () => {
+      await this.#end(id);
+      this.#failures.delete(id);
+    });
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#inOrder(id, async () => {
+      const placed = this.#options.store.get(id);
+      await this.#end(id);
+      await this.#removeFiles(id, placed);
+      this.#failures.delete(id);
+    });
+  }
+
+  list(): readonly BoxReport[] {
+    const ids = new Set([...this.#options.store.ids(), ...this.#running.keys()]);
+    return [...ids].map((id): BoxReport => {
+      const running = this.#running.get(id);
+      if (running)
+        return { id, state: 'running', applied_version: this.#isServed(running) ? running.proxy.version : 0 };
+      const reason = this.#failures.get(id);
+      return reason === undefined
+        ? { id, state: 'stopped', applied_version: 0 }
+        : { id, state: 'failed', reason, applied_version: 0 };
+    });
+  }
+
+  openAgent(id: string): Promise<Duplex> {
+    const running = this.#running.get(id);
+    if (!running) throw new BoxError('failed', 'The box does not run: start it');
+    return running.open.openAgent();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((id) => this.stop(id)));
+  }
+
+  async #open(document: BoxDocument, policy: PolicyDocument): Promise<Running> {
+    const { engine, sidecars, store } = this.#options;
+    const { id, workspace_id, proxy_token: token } = document;
+    const before = store.get(id);
+    const placed = await store.place(id, workspace_id);
+    const open = await this.#undoing(engine.open(document, placed.port), () => this.#forget(id, before));
+    const undo = async (): Promise<void> => {
+      await open.close();
+      await sidecars.release(placed, id);
+      await this.#forget(id, before);
+    };
+    const { listen } = open;
+    const serving = sidecars
+      .acquire(placed, id)
+      .then((sidecar) => BoxProxy.create(id, sidecar, { listen, token, policy }));
+    const proxy = await this.#undoing(serving, undo);
+    const running = { document, placed: await this.#keepPort(id, placed, proxy, open), open, proxy, token };
+    this.#running.set(id, running);
+    void open.ended.then((reason) => this.#onEnded(running, reason));
+    return running;
+  }
+
+  /** The sandbox again if its sidecar has lost it, or the policy and the token where they are others. */
+  async #renew(
+    running: Running,
+    { id, proxy_token: token }: BoxDocument,
+    policy: PolicyDocument,
+  ): Promise<Running> {
+    const { open, placed, proxy } = running;
+    if (this.#isServed(running)) {
+      await proxy.apply(policy);
+      if (token !== running.token && needsToken(open)) await proxy.replaceToken(token);
+    } else {
+      const { port } = placed;
+      const listen =
+        'handle' in open.listen ? open.listen : { ...open.listen, port: port ?? open.listen.port };
+      const sidecar = await this.#options.sidecars.acquire(placed, id);
+      running.proxy = await BoxProxy.create(id, sidecar, { listen, token, policy });
+    }
+    running.token = token;
+    return running;
+  }
+
+  async #undoing<T>(work: Promise<T>, undo: () => Promise<void>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+  }
+
+  /** A box that never ran leaves nothing behind when it does not start. */
+  async #forget(id: string, before: Placement | undefined): Promise<void> {
+    if (before === undefined) await this.#removeFiles(id, this.#options.store.get(id));
+  }
+
+  async #removeFiles(id: string, placed: Placement | undefined): Promise<void> {
+    const { engine, store, sidecars } = this.#options;
+    await engine.remove(id);
+    await store.remove(id);
+    // Its CA is that of its boxes alone.
+    if (placed && !store.isUsed(placed)) await sidecars.forget(placed);
+  }
+
+  async #keepPort(id: string, placed: Placement, proxy: BoxProxy, { listen }: OpenBox): Promise<Placement> {
+    const port = Number(new URL(proxy.url).port);
+    if ('handle' in listen || port === placed.port) return placed;
+    const kept = { ...placed, port };
+    await this.#options.store.set(id, kept);
+    return kept;
+  }
+
+  async #end(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (!running) return;
+    if (this.#isServed(running)) await running.proxy.remove();
+    this.#running.delete(id);
+    await running.open.close();
+    await this.#options.sidecars.release(running.placed, id);
+  }
+
+  #onEnded(running: Running, reason: string): void {
+    const { id } = running.document;
+    void this.#inOrder(id, async () => {
+      if (this.#running.get(id) !== running) return;
+      this.#failures.set(id, reason);
+      await this.#end(id);
+      this.#options.onChange();
+    }).catch((error: unknown) =>
+      this.#options.log.error({ box: id, reason: String(error) }, 'a box that ended is not removed'),
+    );
+  }
+
+  #isServed({ placed, proxy }: Running): boolean {
+    return this.#options.sidecars.isCurrent(placed, proxy.sidecar);
+  }
+
+  async #inOrder<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const line = this.#queues.get(id) ?? { queue: new WorkQueue(), waiting: 0 };
+    this.#queues.set(id, line);
+    line.waiting += 1;
+    try {
+      return await line.queue.run(work);
+    } finally {
+      line.waiting -= 1;
+      if (line.waiting === 0) this.#queues.delete(id);
+    }
+  }
+}
+
+function needsToken({ listen }: OpenBox): boolean {
+  return !('handle' in listen) && listen.needsToken;
+}
+
+function show({ open, proxy }: Running): StartedBox {
+  const isAttached = !('handle' in open.listen);
+  return {
+    ...(isAttached && { proxy_url: proxy.url, needs_proxy_token: needsToken(open) }),
+    ca_pem: proxy.sidecar.caPem,
+    ...(open.statusMessage !== undefined && { status_message: open.statusMessage }),
+    applied_version: proxy.version,
+  };
+}

@@ -1,0 +1,35 @@
+// What isolates a box and runs its programs. A kind of box is one engine: `attached` isolates nothing; one that isolates gives
+// the listener of the box a network namespace.
+import type { Duplex } from 'node:stream';
+import type { BoxDocument } from './box-document.ts';
+import type { NamespaceListener } from './listeners/namespace-listener.ts';
+
+export type Capability = { readonly is_held: boolean; readonly reason?: string };
+export type Capabilities = Readonly<Record<'isolation' | 'limits' | 'storage' | 'agent', Capability>>;
+
+/** Where the sidecar serves the box: an address of this machine, or a socket in the namespace of the box. */
+export type BoxListen =
+  | { readonly host: string; readonly port: number; readonly needsToken: boolean }
+  | NamespaceListener;
+
+/** A box that is ready for its sidecar. */
+export type OpenBox = {
+  readonly listen: BoxListen;
+  /** What this machine does not hold for the box. */
+  readonly statusMessage?: string | undefined;
+  /** Resolves with a reason for the users of the box when it ends by itself; never without that. */
+  readonly ended: Promise<string>;
+  openAgent(): Promise<Duplex>;
+  /** Ends its programs and closes its namespaces; keeps its files. */
+  close(): Promise<void>;
+};
+
+export type BoxEngine = {
+  readonly kind: 'attached' | 'bubblewrap';
+  capabilities(): Promise<Capabilities>;
+  /** `port`: of its listener when it ran before; undefined the first time, or for a box that has no port of this machine. */
+  open(box: BoxDocument, port: number | undefined): Promise<OpenBox>;
+  /** The box is closed; removes its files. Also for a box that never ran. */
+  remove(id: string): Promise<void>;
+  close(): Promise<void>;
+};
