@@ -21,11 +21,14 @@ export type ChannelLimits = {
   readonly calls: number;
   /** How long the agent may be silent while a call runs before it is asked, and then until it responds. */
   readonly silentMs: number;
+  /** How much of each period what it sends may be worked on: one box must not use up the thread that serves all. */
+  readonly workMs: number;
 };
 
-export const defaultChannelLimits: ChannelLimits = { calls: 64, silentMs: 10_000 };
+export const defaultChannelLimits: ChannelLimits = { calls: 64, silentMs: 10_000, workMs: 25 };
 
 const NOTHING = Buffer.alloc(0);
+const PERIOD_MS = 100;
 
 export class AgentChannel {
   readonly #channel: Duplex;
@@ -36,6 +39,8 @@ export class AgentChannel {
   #error: AgentError | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
   #hasReceived = false;
+  #workedMs = 0;
+  #period: NodeJS.Timeout | undefined;
   #pong: PromiseWithResolvers<boolean> | undefined;
   #watch: NodeJS.Timeout | undefined;
   /** Called when the last call has ended. */
@@ -103,6 +108,7 @@ export class AgentChannel {
   #receivePiece(reader: FrameReader, piece: Buffer): void {
     if (this.#error !== undefined) return;
     this.#hasReceived = true;
+    const startedMs = performance.now();
     try {
       for (const frame of reader.read(piece)) {
         this.#receive(frame);
@@ -112,6 +118,19 @@ export class AgentChannel {
       if (!(error instanceof ProtocolError)) throw error;
       this.#end('protocol');
     }
+    this.#pace(performance.now() - startedMs);
+  }
+
+  /** Nothing more is read in a period in which the share of the channel is used up. */
+  #pace(workedMs: number): void {
+    if (this.isClosed) return;
+    this.#workedMs += workedMs;
+    if (this.#workedMs > this.#limits.workMs) this.#channel.pause();
+    this.#period ??= setTimeout(() => {
+      this.#period = undefined;
+      this.#workedMs = 0;
+      if (!this.isClosed) this.#channel.resume();
+    }, PERIOD_MS).unref();
   }
 
   #receive(frame: Frame): void {
@@ -170,6 +189,7 @@ export class AgentChannel {
     const error = new AgentError(kind);
     this.#error = error;
     this.#stopWatch();
+    clearTimeout(this.#period);
     this.#channel.destroy();
     this.#wake();
     this.#pong?.resolve(false);

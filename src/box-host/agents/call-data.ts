@@ -21,7 +21,7 @@ export function openDataCall<H, R>(
   params: CallParams,
   parsers: Parsers<H, R>,
 ): DataCall<H, R> {
-  const pieces: Buffer[] = [];
+  const pieces = new PieceQueue();
   let isEnded = false;
   let wake: (() => void) | undefined;
   const call = channel.call(params, {
@@ -37,7 +37,7 @@ export function openDataCall<H, R>(
   });
   async function* data(): AsyncGenerator<Buffer, void, undefined> {
     for (;;) {
-      const piece = pieces.shift();
+      const piece = pieces.take();
       if (piece !== undefined) {
         yield piece;
         call.grant(piece.length);
@@ -49,6 +49,52 @@ export function openDataCall<H, R>(
     }
   }
   return { call, data };
+}
+
+/** Pieces shorter than this are joined. */
+const SMALL_BYTES = 4 * 1024;
+const BLOCK_BYTES = 16 * 1024;
+
+/**
+ * What waits takes little more memory than it has bytes: an agent may send a window of one-byte frames, each of which is an object
+ * of a hundred bytes and holds what else came with it.
+ */
+export class PieceQueue {
+  readonly #pieces: Buffer[] = [];
+  #block: Buffer = Buffer.alloc(0);
+  /** Of the block; it is the last piece while that is not 0. */
+  #used = 0;
+
+  push(bytes: Buffer): void {
+    if (bytes.length >= SMALL_BYTES) {
+      this.#used = 0;
+      const isShared = bytes.buffer.byteLength > 2 * bytes.length;
+      this.#pieces.push(isShared ? copyOf(bytes) : bytes);
+      return;
+    }
+    const isJoined = this.#used > 0 && this.#used + bytes.length <= BLOCK_BYTES;
+    if (!isJoined) {
+      this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      this.#used = 0;
+    }
+    this.#used += bytes.copy(this.#block, this.#used);
+    const joined = this.#block.subarray(0, this.#used);
+    if (isJoined) this.#pieces[this.#pieces.length - 1] = joined;
+    else this.#pieces.push(joined);
+  }
+
+  take(): Buffer | undefined {
+    const piece = this.#pieces.shift();
+    if (this.#pieces.length === 0) this.#used = 0;
+    return piece;
+  }
+}
+
+/** Buffer.from would take it out of a pool, which it holds. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 const NEWLINE = 10;

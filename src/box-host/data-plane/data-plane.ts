@@ -1,11 +1,13 @@
 // The data plane of the boxes: commands, files and searches over HTTP and WebSocket. Whoever hands over a connection has
 // authenticated its requests and says which box they are for; nothing here knows of callers.
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { describeBug, type Log } from '../../base/log.ts';
 import { type Exchange, type HttpLimits, HttpServer } from '../../base/http/http-server.ts';
 import { EndedEarly, type HttpResponse } from '../../base/http/http-response.ts';
 import { RequestError } from '../../base/http/request-body.ts';
+import { AgentError } from '../agents/agent-error.ts';
 import type { BoxAgents } from '../agents/box-agents.ts';
 import { errorToResponse, type Operation, refuse, requestErrorToResponse } from './data-plane-error.ts';
 import { download } from './download.ts';
@@ -35,6 +37,9 @@ const SOCKET_PATH = '/execute/ws';
 /** Known to clients, and not there yet. */
 const NOT_SUPPORTED = /^\/(?:tunnel|execute\/stream\/[a-z]+)$/;
 
+/** WebSockets of one box: each is followed by the box's commands. */
+const MAX_SOCKETS = 64;
+
 const LIMITS: HttpLimits = { headBytes: 16_384, headMs: 10_000, requestMs: 60_000, keepAliveMs: 60_000 };
 
 export class DataPlane {
@@ -44,7 +49,7 @@ export class DataPlane {
   readonly #accept: (socket: Duplex) => void;
   /** Which box a connection is for. */
   readonly #boxes: WeakMap<Duplex, string> = new WeakMap();
-  readonly #sockets: Set<ExecuteSocket> = new Set();
+  readonly #sockets: Map<ExecuteSocket, string> = new Map();
 
   constructor(agents: BoxAgents, log: Log) {
     this.#agents = agents;
@@ -64,12 +69,14 @@ export class DataPlane {
   /** Serves the requests on a connection, all for one box. */
   serve(connection: Duplex, box: string): void {
     this.#boxes.set(connection, box);
+    // Head and body are two writes: the second must not wait for the client's acknowledgement of the first.
+    if (connection instanceof Socket) connection.setNoDelay(true);
     this.#accept(connection);
   }
 
   /** Clients with a WebSocket are asked to connect again; running requests end, at most for `drainMs`. */
   async close(drainMs: number): Promise<void> {
-    for (const socket of this.#sockets) socket.leave();
+    for (const socket of this.#sockets.keys()) socket.leave();
     await this.#server.close(drainMs, 'end');
   }
 
@@ -100,10 +107,13 @@ export class DataPlane {
     const box = this.#boxes.get(socket);
     const { path } = splitTarget(incoming.url ?? '');
     if (box === undefined || path !== SOCKET_PATH) return sendRefusal(socket, refuseUnknown(path));
+    const open = this.#sockets.values().filter((other) => other === box);
+    if ([...open].length >= MAX_SOCKETS)
+      return sendRefusal(socket, errorToResponse(new AgentError('busy'), 'CommandError'));
     try {
       await acceptWebSocket(incoming, socket, head, (accepted) => {
         const session = new ExecuteSocket(this.#agents, box, accepted, (error) => this.#report(error, box));
-        this.#sockets.add(session);
+        this.#sockets.set(session, box);
         return {
           onText: (text) => session.onText(text),
           onClose: () => {
@@ -141,7 +151,8 @@ function refuseUnknown(path: string): HttpResponse {
 }
 
 /** In place of an upgrade. */
-function sendRefusal(socket: Duplex, { status, fields = {}, body }: HttpResponse): void {
+function sendRefusal(socket: Duplex, response: HttpResponse | undefined): void {
+  const { status, fields = {}, body } = response ?? { status: 500 };
   const text = String(body ?? '');
   const all = { ...fields, 'Content-Length': String(Buffer.byteLength(text)), Connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -34,6 +34,8 @@ export async function upload(
   const content = readContent(exchange, CONTENT_LIMITS);
   const channel = await agents.channel(box);
   const call = channel.call({ method: 'write', path }, { parseResult: parseNothing });
+  // An agent that takes nothing holds the request up as long as the client waits.
+  void exchange.closed.then(() => call.cancel());
   try {
     const failure = call.result.then(
       () => new AgentError('protocol'),

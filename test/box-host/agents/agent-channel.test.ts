@@ -126,6 +126,28 @@ describe('a channel', () => {
     channel.close();
   });
 
+  it('does not read on when what the agent sends has taken its share of a period', async () => {
+    const { inside, channel } = rawChannel({ ...defaultChannelLimits, workMs: 0 });
+    let received = 0;
+    const call = channel.call(params, {
+      ...shape,
+      onData: (_, bytes) => {
+        received += bytes.length;
+        call.grant(bytes.length);
+      },
+    });
+    inside.write(HEAD);
+    await call.head;
+    const before = performance.now();
+    // Each write is read by itself.
+    for (let i = 0; i < 3; i += 1) inside.write(rawFrame('data', 1, Buffer.alloc(60_000)));
+    inside.write(RESULT);
+    await call.result;
+    expect(received).toBe(180_000);
+    expect(performance.now() - before).toBeGreaterThan(90);
+    channel.close();
+  });
+
   it('does not take a command that is too long for a frame', async () => {
     const { channel } = rawChannel();
     expect(() => channel.call({ ...params, command: 'x'.repeat(1_100_000) }, shape)).toThrow('too long');

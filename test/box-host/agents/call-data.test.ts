@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ProtocolError } from '../../../src/box-agent/protocol/frame.ts';
-import { readLines } from '../../../src/box-host/agents/call-data.ts';
+import { PieceQueue, readLines } from '../../../src/box-host/agents/call-data.ts';
 
 async function* inPieces(text: string, size: number): AsyncGenerator<Buffer, void, undefined> {
   const bytes = Buffer.from(text);
@@ -11,6 +11,47 @@ async function* inPieces(text: string, size: number): AsyncGenerator<Buffer, voi
 
 const read = async (text: string, size = 1000): Promise<string[]> =>
   (await Array.fromAsync(readLines(inPieces(text, size)))).map(String);
+
+describe('pieces that wait', () => {
+  it('come out as they went in', () => {
+    const sizes = fc.array(fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 20_000 })), {
+      maxLength: 30,
+    });
+    fc.assert(
+      fc.property(sizes, fc.infiniteStream(fc.boolean()), (sizes, takes) => {
+        const queue = new PieceQueue();
+        const [sent, received]: [Buffer[], Buffer[]] = [[], []];
+        for (const [i, size] of sizes.entries()) {
+          const bytes = Buffer.alloc(size, i);
+          sent.push(Buffer.from(bytes));
+          queue.push(bytes);
+          const piece = takes.next().value ? queue.take() : undefined;
+          if (piece !== undefined) received.push(Buffer.from(piece));
+        }
+        for (let piece = queue.take(); piece !== undefined; piece = queue.take())
+          received.push(Buffer.from(piece));
+        expect(Buffer.concat(received).equals(Buffer.concat(sent))).toBe(true);
+      }),
+    );
+  });
+
+  it('are not an object for each byte', () => {
+    const queue = new PieceQueue();
+    for (let i = 0; i < 100_000; i += 1) queue.push(Buffer.of(i));
+    let [count, bytes] = [0, 0];
+    for (let piece = queue.take(); piece !== undefined; piece = queue.take()) {
+      count += 1;
+      bytes += piece.length;
+    }
+    expect([count, bytes]).toEqual([7, 100_000]);
+  });
+
+  it('hold nothing of what came with them', () => {
+    const queue = new PieceQueue();
+    queue.push(Buffer.alloc(1_000_000).subarray(0, 5000));
+    expect(queue.take()?.buffer.byteLength).toBeLessThan(20_000);
+  });
+});
 
 describe('lines', () => {
   it('are the same in pieces of any size', async () => {

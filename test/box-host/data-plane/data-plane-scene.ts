@@ -71,11 +71,19 @@ export class ExecuteClient {
   readonly #socket: WebSocket;
   readonly messages: SocketMessage[] = [];
   readonly closed: Promise<number>;
+  /** Status and Retry-After of a refused handshake. */
+  readonly refused: Promise<readonly [status: number | undefined, retryAfter: string | undefined]>;
 
   constructor(scene: DataPlaneScene, first?: object) {
     this.#socket = new WebSocket(`${scene.url.replace('http', 'ws')}/execute/ws`);
     this.closed = new Promise((resolve) => {
       this.#socket.once('close', (code) => resolve(code));
+    });
+    this.refused = new Promise((resolve) => {
+      this.#socket.once('unexpected-response', (request, response) => {
+        resolve([response.statusCode, response.headers['retry-after']]);
+        request.destroy();
+      });
     });
     this.#socket.on('error', () => undefined);
     this.#socket.on('message', (data) => this.messages.push(JSON.parse(String(data))));

@@ -173,6 +173,20 @@ describe('a WebSocket', () => {
     expect(client.messages.at(-1)).toMatchObject({ type: 'error', error_type: 'CommandError' });
   });
 
+  it('is refused where the box has too many, for a while', async () => {
+    await using own = await createDataPlaneScene();
+    const clients = Array.from({ length: 64 }, () => new ExecuteClient(own));
+    await Promise.all(clients.map(({ opened }) => opened));
+    const refused = await fetch(`${own.url}/execute/ws`, { method: 'POST' });
+    expect(refused.status).toBe(426);
+    const late = new ExecuteClient(own);
+    expect(await late.refused).toEqual([429, '1']);
+    clients[0]?.break();
+    await clients[0]?.closed;
+    await expect.poll(() => isOpened(new ExecuteClient(own))).toBe(true);
+    for (const client of clients) client.break();
+  });
+
   it('is asked to connect again when this process ends', async () => {
     await using own = await createDataPlaneScene();
     const client = new ExecuteClient(own, { type: 'execute', command: 'sleep 1000' });
@@ -182,3 +196,9 @@ describe('a WebSocket', () => {
     await closing;
   });
 });
+
+async function isOpened(client: ExecuteClient): Promise<boolean> {
+  const opened = await Promise.race([client.opened.then(() => true), client.refused.then(() => false)]);
+  client.break();
+  return opened;
+}
