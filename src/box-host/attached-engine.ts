@@ -27,14 +27,12 @@ export function createAttachedEngine(range: PortRange, takenPorts: () => Readonl
   return {
     kind: 'attached',
     capabilities: async () => ({ isolation: NOT_HELD, limits: NOT_HELD, storage: NOT_HELD, agent: NOT_HELD }),
-    async open(_, before) {
+    async open(_, { port: before }) {
       const port = before ?? freePort(range, takenPorts());
       return {
         listen: { host: range.host, port, needsToken },
         ended: new Promise<string>(() => undefined),
-        async openAgent() {
-          throw new BoxError('not_supported', String(NOT_HELD.reason));
-        },
+        openAgent: undefined,
         close: async () => undefined,
       };
     },

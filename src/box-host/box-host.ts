@@ -7,11 +7,16 @@ import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import type { Log } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
+import type { Duplex } from 'node:stream';
+import { AgentError } from './agents/agent-error.ts';
+import { BoxAgents } from './agents/box-agents.ts';
 import { createBoxApi } from './api/box-api.ts';
 import { type PortRange, createAttachedEngine } from './attached-engine.ts';
+import { BoxError } from './box-error.ts';
 import { BoxStore } from './box-store.ts';
 import { Boxes } from './boxes.ts';
 import { Changes } from './changes.ts';
+import { DataPlane } from './data-plane/data-plane.ts';
 import { lockDirectory } from './directory-lock.ts';
 import type { BoxEngine } from './engine.ts';
 import { RecordBook } from './sidecars/record-book.ts';
@@ -24,6 +29,8 @@ export type BoxHostOptions = {
   /** Of the listeners of attached boxes. */
   readonly attachedListen: PortRange;
   readonly log: Log;
+  /** What isolates boxes; by default nothing does. */
+  readonly createEngine?: (store: BoxStore) => Promise<BoxEngine>;
   /** How long it runs without a platform. */
   readonly idleMs?: number;
 };
@@ -56,10 +63,17 @@ export async function createBoxHost(options: BoxHostOptions): Promise<BoxHost> {
   await removeSockets(directory);
   const store = await BoxStore.open(directory);
   const sidecars = new Sidecars({ directory, program, records, log, onLost: notify });
-  const engine: BoxEngine = createAttachedEngine(attachedListen, () => store.ports());
-  const boxes = new Boxes({ engine, sidecars, store, log, onChange: notify });
+  const engine =
+    (await options.createEngine?.(store)) ?? createAttachedEngine(attachedListen, () => store.ports());
+  const boxes: Boxes = new Boxes({
+    ...{ engine, sidecars, store, log },
+    onChange: notify,
+    onEnd: (id) => agents.stop(id),
+  });
+  const agents: BoxAgents = new BoxAgents({ log, open: (id) => openAgent(boxes, id) });
+  const plane = new DataPlane(agents, log);
   const token = randomBytes(32).toString('base64url');
-  const api = createBoxApi({ boxes, engine, changes, records }, { token: new Secret(token), log });
+  const api = createBoxApi({ boxes, engine, changes, records }, { token: new Secret(token), log, plane });
   const socketPath = join(directory, 'api.sock');
   await writeFile(join(directory, 'token'), token, { mode: 0o600 });
   // Nobody but this user can enter the directory.
@@ -72,13 +86,23 @@ export async function createBoxHost(options: BoxHostOptions): Promise<BoxHost> {
     abandoned: idle.expired,
     async close() {
       idle.stop();
-      await api.close(DRAIN_MS, 'end');
+      await Promise.all([plane.close(DRAIN_MS), api.close(DRAIN_MS, 'end')]);
+      await agents.close();
       await boxes.close();
       await engine.close();
       await sidecars.close();
       lock[Symbol.dispose]();
     },
   };
+}
+
+/** A box that was stopped meanwhile is no error of this process. */
+async function openAgent(boxes: Boxes, id: string): Promise<Duplex> {
+  try {
+    return await boxes.openAgent(id);
+  } catch (error) {
+    throw error instanceof BoxError ? new AgentError('stopped') : error;
+  }
 }
 
 async function prepareDirectory(directory: string): Promise<void> {

@@ -7,6 +7,7 @@ import type { BoxDocument, PolicyDocument } from './box-document.ts';
 import { BoxError } from './box-error.ts';
 import type { BoxStore, Placement } from './box-store.ts';
 import type { BoxEngine, OpenBox } from './engine.ts';
+import { placeholdersOf } from './placeholders.ts';
 import { BoxProxy } from './sidecars/box-proxy.ts';
 import type { Sidecars } from './sidecars/sidecars.ts';
 
@@ -30,6 +31,8 @@ type Running = {
   readonly open: OpenBox;
   proxy: BoxProxy;
   token: string;
+  /** `env_vars` of the rules in effect. */
+  placeholders: Readonly<Record<string, string>>;
 };
 
 export type BoxesOptions = {
@@ -38,6 +41,8 @@ export type BoxesOptions = {
   readonly store: BoxStore;
   readonly log: Log;
   onChange(): void;
+  /** A box does not run any more: its agent must end. */
+  onEnd(id: string): Promise<void>;
 };
 
 export class Boxes {
@@ -101,10 +106,14 @@ export class Boxes {
     });
   }
 
-  openAgent(id: string): Promise<Duplex> {
-    const running = this.#running.get(id);
-    if (!running) throw new BoxError('failed', 'The box does not run: start it');
-    return running.open.openAgent();
+  /** Throws a BoxError unless an agent may be started in the box. */
+  requireAgent(id: string): void {
+    this.#agentOf(id);
+  }
+
+  async openAgent(id: string): Promise<Duplex> {
+    const { running, openAgent } = this.#agentOf(id);
+    return openAgent(running.placeholders);
   }
 
   async close(): Promise<void> {
@@ -116,18 +125,21 @@ export class Boxes {
     const { id, workspace_id, proxy_token: token } = document;
     const before = store.get(id);
     const placed = await store.place(id, workspace_id);
-    const open = await this.#undoing(engine.open(document, placed.port), () => this.#forget(id, before));
+    const opened: { open?: OpenBox } = {};
     const undo = async (): Promise<void> => {
-      await open.close();
+      await opened.open?.close();
       await sidecars.release(placed, id);
       await this.#forget(id, before);
     };
-    const { listen } = open;
-    const serving = sidecars
-      .acquire(placed, id)
-      .then((sidecar) => BoxProxy.create(id, sidecar, { listen, token, policy }));
-    const proxy = await this.#undoing(serving, undo);
-    const running = { document, placed: await this.#keepPort(id, placed, proxy, open), open, proxy, token };
+    const starting = sidecars.acquire(placed, id).then(async (sidecar) => {
+      const open = await engine.open(document, { port: placed.port, caBundle: () => sidecar.caBundle() });
+      opened.open = open;
+      const proxy = await BoxProxy.create(id, sidecar, { listen: open.listen, token, policy });
+      return { open, proxy, placed: await this.#keepPort(id, placed, proxy, open) };
+    });
+    const started = await this.#undoing(starting, undo);
+    const { open } = started;
+    const running = { document, ...started, token, placeholders: placeholdersOf(policy) };
     this.#running.set(id, running);
     void open.ended.then((reason) => this.#onEnded(running, reason));
     return running;
@@ -151,7 +163,19 @@ export class Boxes {
       running.proxy = await BoxProxy.create(id, sidecar, { listen, token, policy });
     }
     running.token = token;
+    if (running.proxy.version === policy.version) running.placeholders = placeholdersOf(policy);
     return running;
+  }
+
+  #agentOf(id: string) {
+    const running = this.#running.get(id);
+    if (!running) throw new BoxError('failed', 'The box does not run: start it');
+    const { openAgent } = running.open;
+    if (openAgent) return { running, openAgent };
+    throw new BoxError(
+      'not_supported',
+      'Somebody else runs this box: commands and files are not reached from here',
+    );
   }
 
   async #undoing<T>(work: Promise<T>, undo: () => Promise<void>): Promise<T> {
@@ -189,6 +213,7 @@ export class Boxes {
     if (!running) return;
     if (this.#isServed(running)) await running.proxy.remove();
     this.#running.delete(id);
+    await this.#options.onEnd(id);
     await running.open.close();
     await this.#options.sidecars.release(running.placed, id);
   }

@@ -19,16 +19,23 @@ export type OpenBox = {
   readonly statusMessage?: string | undefined;
   /** Resolves with a reason for the users of the box when it ends by itself; never without that. */
   readonly ended: Promise<string>;
-  openAgent(): Promise<Duplex>;
+  /** Undefined: nothing of ours runs in the box. `placeholders`: `env_vars` of its rules. */
+  readonly openAgent: ((placeholders: Readonly<Record<string, string>>) => Promise<Duplex>) | undefined;
   /** Ends its programs and closes its namespaces; keeps its files. */
   close(): Promise<void>;
+};
+
+export type Surroundings = {
+  /** Of its listener when it ran before; undefined the first time, or for a box that has no port of this machine. */
+  readonly port: number | undefined;
+  /** All certificates that the box should trust: that of its sidecar, and the roots of the system. */
+  caBundle(): Promise<string>;
 };
 
 export type BoxEngine = {
   readonly kind: 'attached' | 'bubblewrap';
   capabilities(): Promise<Capabilities>;
-  /** `port`: of its listener when it ran before; undefined the first time, or for a box that has no port of this machine. */
-  open(box: BoxDocument, port: number | undefined): Promise<OpenBox>;
+  open(box: BoxDocument, surroundings: Surroundings): Promise<OpenBox>;
   /** The box is closed; removes its files. Also for a box that never ran. */
   remove(id: string): Promise<void>;
   close(): Promise<void>;

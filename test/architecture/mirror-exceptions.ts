@@ -123,6 +123,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/proxy/h2/stream-lease.ts': 'test/attacks/h2/h2.test.ts',
   'src/proxy/h2/stream-relay.ts': 'test/attacks/h2/h2.test.ts',
   'src/box-host/api/box-routes.ts': 'test/box-host/api/box-api.test.ts',
+  'src/box-host/api/error-response.ts': 'test/box-host/api/box-api.test.ts',
   'src/box-host/box-document.ts': 'test/box-host/api/box-api.test.ts',
   'src/box-host/box-error.ts': 'test/box-host/attached-engine.test.ts',
   'src/box-host/boxes.ts': 'test/platform/runtime/box-host-runtime.test.ts',

@@ -4,6 +4,7 @@ import { createAttachedEngine, parsePortRange } from '../../src/box-host/attache
 import type { BoxDocument } from '../../src/box-host/box-document.ts';
 
 const box = {} as BoxDocument;
+const at = (port: number | undefined) => ({ port, caBundle: async () => '' });
 
 describe('an address with ports', () => {
   it.each([
@@ -24,18 +25,18 @@ describe('an attached box', () => {
   it('gets the first port that belongs to no box, and later the one that it had', async () => {
     const taken = new Set([5000]);
     const engine = createAttachedEngine({ host: '10.0.0.1', first: 5000, last: 5001 }, () => taken);
-    expect((await engine.open(box, undefined)).listen).toEqual({
+    expect((await engine.open(box, at(undefined))).listen).toEqual({
       host: '10.0.0.1',
       port: 5001,
       needsToken: true,
     });
     taken.add(5001);
-    expect((await engine.open(box, 5000)).listen).toMatchObject({ port: 5000 });
-    await expect(engine.open(box, undefined)).rejects.toMatchObject({ kind: 'no_capacity' });
+    expect((await engine.open(box, at(5000))).listen).toMatchObject({ port: 5000 });
+    await expect(engine.open(box, at(undefined))).rejects.toMatchObject({ kind: 'no_capacity' });
   });
 
   it.each(['127.0.0.1', '127.8.8.8', '::1'])('needs no token on %s', async (host) => {
     const engine = createAttachedEngine({ host, first: 0, last: 0 }, () => new Set());
-    expect((await engine.open(box, undefined)).listen).toEqual({ host, port: 0, needsToken: false });
+    expect((await engine.open(box, at(undefined))).listen).toEqual({ host, port: 0, needsToken: false });
   });
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createLog } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parsePortRange } from '../../src/box-host/attached-engine.ts';
-import { type BoxHost, createBoxHost } from '../../src/box-host/box-host.ts';
+import { type BoxHost, type BoxHostOptions, createBoxHost } from '../../src/box-host/box-host.ts';
 import { createBoxHostRuntime } from '../../src/platform/runtime/box-host-runtime.ts';
 import type { BoxPolicy, BoxSpec, Runtime, StartedBox } from '../../src/platform/runtime/contract.ts';
 import { createOrigin, type RecordingOrigin } from '../support/recording-origin.ts';
@@ -40,11 +40,13 @@ export type SceneOptions = {
   readonly attachedListen?: string;
   /** `process`: a box host of its own, as the platform starts it. */
   readonly as?: 'process';
+  readonly createEngine?: BoxHostOptions['createEngine'];
 };
 
 export async function createBoxHostScene({
   attachedListen = '127.0.0.1:0',
   as,
+  createEngine,
 }: SceneOptions = {}): Promise<BoxHostScene> {
   const scratch = await createScratch();
   const origin = await createOrigin({ tls: { authority: origins, names: [HOST] } });
@@ -65,6 +67,7 @@ export async function createBoxHostScene({
           attachedListen: listen,
           log: createLog('silent', { write: () => undefined }),
           program: { command: sallyport, config, env: cleanEnvironment() },
+          ...(createEngine && { createEngine }),
         });
   const runtime = await createBoxHostRuntime({
     command: sallyport,

@@ -3,34 +3,26 @@
 import { parseJsonBody } from '../../base/http/json-body.ts';
 import { errorResponse, jsonResponse, type HttpResponse } from '../../base/http/http-response.ts';
 import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
-import { RequestError } from '../../base/http/request-body.ts';
 import { createRouteTable } from '../../base/http/route-table.ts';
-import { type Log, describeBug } from '../../base/log.ts';
-import { type Issue, parseWith, prefixed } from '../../base/schema.ts';
+import type { Log } from '../../base/log.ts';
+import { type Issue, parseWith } from '../../base/schema.ts';
 import type { Secret } from '../../base/secret.ts';
 import { boxId } from '../box-document.ts';
-import { BoxError, type BoxErrorKind } from '../box-error.ts';
+import type { DataPlane } from '../data-plane/data-plane.ts';
 import { type BoxApiTarget, type BoxRoute, boxRoutes } from './box-routes.ts';
+import { serveUpgrades } from './data-plane-upgrade.ts';
+import { toErrorResponse } from './error-response.ts';
 
 const LIMITS = { headBytes: 8 * 1024, headMs: 10_000, requestMs: 30_000, keepAliveMs: 60_000 };
 /** A proxy_config of 1 MiB, the values of its secrets, and JSON around them. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-const STATUS: Readonly<Record<BoxErrorKind, number>> = {
-  invalid_policy: 422,
-  no_capacity: 507,
-  not_supported: 501,
-  unavailable: 503,
-  failed: 500,
-  not_found: 404,
-};
-
 export function createBoxApi(
   target: BoxApiTarget,
-  { token, log }: { readonly token: Secret; readonly log: Log },
+  { token, log, plane }: { readonly token: Secret; readonly log: Log; readonly plane: DataPlane },
 ): HttpServer {
   const findRoute = createRouteTable(boxRoutes);
-  return new HttpServer({
+  const server = new HttpServer({
     limits: LIMITS,
     log,
     reject: (kind) => errorResponse(400, kind, 'This is no HTTP/1.1 request of a platform'),
@@ -43,10 +35,12 @@ export function createBoxApi(
       try {
         return await respond(target, route, params['id'], exchange);
       } catch (error) {
-        return toResponse(error, log);
+        return toErrorResponse(error, log);
       }
     },
   });
+  serveUpgrades(server.listener, { token, boxes: target.boxes, plane, log });
+  return server;
 }
 
 async function respond(
@@ -71,19 +65,4 @@ async function respond(
 /** The platform sent what it must not send. */
 function invalid(issues: readonly Issue[]): HttpResponse {
   return jsonResponse(422, { code: 'invalid', detail: issues });
-}
-
-function toResponse(error: unknown, log: Log): HttpResponse {
-  if (error instanceof RequestError)
-    return errorResponse(400, error.kind, 'The body of the request is not usable');
-  if (!(error instanceof BoxError)) {
-    log.error(describeBug(error), 'a request of the platform failed');
-    return errorResponse(500, 'failed', 'The box host has a bug: see its log');
-  }
-  const { kind, message, issues } = error;
-  return jsonResponse(STATUS[kind], {
-    code: kind,
-    detail: message,
-    ...(issues.length > 0 && { issues: prefixed(issues, []) }),
-  });
 }

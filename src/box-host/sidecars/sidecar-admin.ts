@@ -64,3 +64,21 @@ function parseReply(bytes: Buffer): Readonly<Record<string, unknown>> | undefine
     return undefined;
   }
 }
+
+/** What the main listener serves to everybody. Rejects with a BoxError. */
+export async function readText(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const fail = (): void =>
+    reject(new BoxError('unavailable', 'The sidecar of the box does not respond: try again'));
+  // An agent of its own: the global one would use a proxy of the environment.
+  const asked = requestHttp(url, { agent: false, timeout: TIMEOUT_MS }, (response) => {
+    let text = '';
+    response.setEncoding('utf8').on('data', (part: string) => (text += part));
+    response.on('close', fail);
+    response.on('end', () => (response.statusCode === 200 ? resolve(text) : fail()));
+  });
+  asked.on('timeout', () => asked.destroy());
+  asked.on('error', fail);
+  asked.end();
+  return promise;
+}

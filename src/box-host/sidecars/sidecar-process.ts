@@ -5,7 +5,7 @@ import { isObject, parseJsonDocument } from '../../base/json/json-document.ts';
 import type { Log } from '../../base/log.ts';
 import { SANDBOX_ID } from '../../base/sandbox-id.ts';
 import type { RecordBook, RecordWriter } from './record-book.ts';
-import { SidecarAdmin } from './sidecar-admin.ts';
+import { SidecarAdmin, readText } from './sidecar-admin.ts';
 import { type SidecarPlace, readCaPem, writeSidecarFiles } from './sidecar-config.ts';
 
 export type SidecarProgram = {
@@ -35,9 +35,16 @@ export class SidecarProcess {
   /** Resolves when the process has ended; its last records may still be read. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #mainUrl: string;
+  #caBundle: Promise<string> | undefined;
 
-  private constructor(child: ChildProcess, admin: SidecarAdmin, caPem: string, ended: Promise<void>) {
+  private constructor(
+    child: ChildProcess,
+    mainUrl: string,
+    { admin, caPem, ended }: Pick<SidecarProcess, 'admin' | 'caPem' | 'ended'>,
+  ) {
     this.#child = child;
+    this.#mainUrl = mainUrl;
     this.admin = admin;
     this.caPem = caPem;
     this.pid = child.pid ?? 0;
@@ -53,7 +60,7 @@ export class SidecarProcess {
       env: program.env,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
+    const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
     let complaint = '';
     child.stderr?.on('data', (text: Buffer) => (complaint = `${complaint}${text.toString()}`.slice(-2_000)));
     const writer: RecordWriter = records.createWriter(() => child.stdout?.resume());
@@ -62,7 +69,7 @@ export class SidecarProcess {
       () => writer.isFull,
       (line) => {
         if (line.endsWith('"msg":"exchange"}')) writeRecord(writer, line);
-        else if (line.endsWith('"msg":"ready"}')) resolve();
+        else if (line.endsWith('"msg":"ready"}')) resolve(proxyOf(line));
         else reportLine(log, line);
       },
     );
@@ -79,13 +86,9 @@ export class SidecarProcess {
     ready.catch(() => undefined);
     const late = setTimeout(() => child.kill('SIGKILL'), START_MS);
     try {
-      await ready;
-      return new SidecarProcess(
-        child,
-        new SidecarAdmin(place.socketPath, adminToken),
-        await readCaPem(place.directory),
-        ended,
-      );
+      const mainUrl = await ready;
+      const admin = new SidecarAdmin(place.socketPath, adminToken);
+      return new SidecarProcess(child, mainUrl, { admin, caPem: await readCaPem(place.directory), ended });
     } catch (error) {
       child.kill('SIGKILL');
       await ended;
@@ -107,6 +110,16 @@ export class SidecarProcess {
     return reference;
   }
 
+  /** The certificate of its CA, and the roots of the system. */
+  caBundle(): Promise<string> {
+    // The main listener serves it to everybody, and nothing else without the token that nobody has.
+    this.#caBundle ??= readText(`${this.#mainUrl}/ca-bundle.pem`).catch((error: unknown) => {
+      this.#caBundle = undefined;
+      throw error;
+    });
+    return this.#caBundle;
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
@@ -118,6 +131,12 @@ export class SidecarProcess {
     await this.ended;
     clearTimeout(limit);
   }
+}
+
+/** The URL of the main listener in the line `ready`. */
+function proxyOf(line: string): string {
+  const parsed = parseJsonDocument(line);
+  return parsed.ok && isObject(parsed.value) ? String(parsed.value['proxy']) : '';
 }
 
 /** A reader that does not keep up is not sent more: the pipe fills, and the sidecar refuses exchanges. */

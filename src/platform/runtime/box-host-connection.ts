@@ -1,8 +1,14 @@
 // HTTP over the unix socket of the box host. A box host that does not run is started; one that does not respond is an error
 // that says so.
 import { readFile } from 'node:fs/promises';
-import { type IncomingMessage, request as requestHttp } from 'node:http';
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request as requestHttp,
+} from 'node:http';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import type { z } from '../../base/schema.ts';
 import { type RuntimeErrorKind, RuntimeError } from './contract.ts';
 import { hostError } from './box-host-documents.ts';
@@ -53,31 +59,59 @@ export class BoxHostConnection {
     });
   }
 
-  async #send({ method, path, body, signal }: Ask): Promise<IncomingMessage> {
-    const token = (await readFile(join(this.#directory, 'token'), 'utf8')).trim();
-    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-    const headers = {
-      Host: 'localhost',
-      Authorization: `Bearer ${token}`,
-      ...(content && { 'Content-Type': 'application/json', 'Content-Length': content.length }),
-    };
+  /** A connection to the data plane of the box: an HTTP server of the box host. Rejects with a RuntimeError. */
+  async upgrade(path: string): Promise<Duplex> {
+    const ask = { method: 'GET', path };
+    try {
+      return await this.#upgrade(ask);
+    } catch (error) {
+      if (!isAbsent(error)) throw unavailable(error);
+    }
+    await this.#ensure();
+    return this.#upgrade(ask).catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  }
+
+  async #upgrade(ask: Ask): Promise<Duplex> {
+    const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+    const headers = { Connection: 'Upgrade', Upgrade: 'sallyport-data-plane' };
+    const sent = await this.#request(ask, headers, (response) => {
+      readAll(response).then((bytes) => reject(errorOf(parseJson(bytes))), reject);
+    });
+    sent.on('upgrade', (_, socket: Duplex, head: Buffer) => {
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    sent.on('error', reject);
+    sent.end();
+    return promise;
+  }
+
+  async #send(ask: Ask): Promise<IncomingMessage> {
+    const content = ask.body === undefined ? undefined : Buffer.from(JSON.stringify(ask.body));
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const sent = requestHttp(
-      {
-        socketPath: join(this.#directory, 'api.sock'),
-        method,
-        path,
-        headers,
-        agent: false,
-        timeout: TIMEOUT_MS,
-        signal,
-      },
-      resolve,
-    );
-    sent.on('timeout', () => sent.destroy());
+    const headers = content && { 'Content-Type': 'application/json', 'Content-Length': content.length };
+    const sent = await this.#request(ask, { ...headers }, resolve);
     sent.on('error', reject);
     sent.end(content);
     return promise;
+  }
+
+  async #request(
+    { method, path, signal }: Ask,
+    fields: OutgoingHttpHeaders,
+    onResponse: (response: IncomingMessage) => void,
+  ): Promise<ClientRequest> {
+    const token = (await readFile(join(this.#directory, 'token'), 'utf8')).trim();
+    const headers = { Host: 'localhost', Authorization: `Bearer ${token}`, ...fields };
+    const socketPath = join(this.#directory, 'api.sock');
+    const sent = requestHttp(
+      { socketPath, method, path, headers, agent: false, timeout: TIMEOUT_MS, signal },
+      onResponse,
+    );
+    sent.on('timeout', () => sent.destroy());
+    return sent;
   }
 }
 

@@ -48,9 +48,7 @@ export async function createBoxHostRuntime(program: BoxHostProgram): Promise<Run
     remove: async (id) => void (await host.ask(nothing, { method: 'DELETE', path: path(id) })),
     list: async () => required(await host.ask(boxList, { method: 'GET', path: '/v1/boxes' })),
     changes: (signal) => readChanges(host, AbortSignal.any([signal, closing.signal])),
-    async openAgent() {
-      throw new RuntimeError('not_supported', 'Boxes of this runtime have no agent');
-    },
+    openAgent: (id) => host.upgrade(`${path(id)}/data-plane`),
     readRecords: (onBatch, signal) => readRecords(host, onBatch, AbortSignal.any([signal, closing.signal])),
     close: async () => closing.abort(),
   };
