@@ -5,8 +5,7 @@ import type { Info } from './api/contract/info.ts';
 import type { Route } from './api/route.ts';
 import type { PlatformConfig } from './config.ts';
 import type { Store } from './store/database.ts';
-import type { Job } from './store/job.ts';
-import type { SendJob } from './store/jobs.ts';
+import type { Job, SendJob } from './store/job.ts';
 import type { Vault } from './vault/vault.ts';
 
 export type Module = {
@@ -23,7 +22,7 @@ export type Module = {
   readonly jobs?: readonly Job[];
   /** Files in its folder `migrations`. Their numbers order them among those of all modules. */
   readonly migrations?: readonly URL[];
-  /** Starts what runs as long as the process, once the jobs can be sent and before requests are accepted. */
+  /** Starts what runs as long as the process, once jobs can be sent, and before jobs run and requests are accepted. */
   start?(context: StartContext): Promise<RunningPart | undefined>;
 };
 

@@ -64,6 +64,7 @@ export async function openPlatform(
   const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
   const wiring: Wiring = { config, vault, send: jobs.send };
   await startModules(modules, { ...wiring, store: pools.long, log, roles, signal: draining.signal }, parts);
+  await jobs.work();
   isStarted = true;
   if (roles.serves) {
     const info = modules.flatMap((module) => module.info ?? []);

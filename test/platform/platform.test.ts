@@ -10,7 +10,7 @@ import { defineRoute } from '../../src/platform/api/route.ts';
 import { createOrganization } from '../../src/platform/management/first-organization.ts';
 import type { Module } from '../../src/platform/module.ts';
 import { openPlatform, type Platform } from '../../src/platform/platform.ts';
-import { openStorage } from '../../src/platform/storage.ts';
+import { openStorage, type Storage } from '../../src/platform/storage.ts';
 import { defineJob } from '../../src/platform/store/job.ts';
 import { createMasterKeyFile } from '../../src/platform/vault/master-keys.ts';
 import { createTestDatabase } from '../support/platform-database.ts';
@@ -19,7 +19,13 @@ import { createTestConfig } from '../support/test-wiring.ts';
 
 const log = createLog('silent', { write: () => undefined });
 
-async function open(role: string, modules: readonly Module[], more: object = {}): Promise<Platform> {
+type Opening = { readonly more?: object; wrap?(storage: Storage): Storage };
+
+async function open(
+  role: string,
+  modules: readonly Module[],
+  { more = {}, wrap = (storage) => storage }: Opening = {},
+): Promise<Platform> {
   const database = await createTestDatabase();
   onTestFinished(() => database[Symbol.asyncDispose]());
   const scratch = await createScratch();
@@ -31,7 +37,10 @@ async function open(role: string, modules: readonly Module[], more: object = {})
     database: { url: database.url },
     ...more,
   });
-  return openPlatform(config, { log, version: '0.0.0', storage: openStorage(config, log), modules });
+  return openPlatform(config, {
+    ...{ log, version: '0.0.0', modules },
+    storage: openStorage(config, log).then(wrap),
+  });
 }
 
 /** Its route sends a job, which ends when the process drains. */
@@ -93,6 +102,26 @@ it('modules start in order and close in reverse, after requests and jobs, which 
   ]);
 });
 
+it('jobs run once all modules have started, because they may need what a module starts', async () => {
+  const steps: string[] = [];
+  const isTaken = Promise.withResolvers<void>();
+  const modules = [createEcho('one', steps, isTaken), createEcho('two', steps, isTaken)];
+  const wrap = (storage: Storage): Storage => ({
+    ...storage,
+    async openJobs(...given) {
+      const jobs = await storage.openJobs(...given);
+      const work = (): Promise<void> => {
+        steps.push('jobs run');
+        return jobs.work();
+      };
+      return { ...jobs, work };
+    },
+  });
+  const platform = await open('work', modules, { wrap });
+  await platform.close();
+  expect(steps).toEqual(['one starts working', 'two starts working', 'jobs run', 'two closes', 'one closes']);
+});
+
 it('what has started is closed when a later part fails', async () => {
   const steps: string[] = [];
   const failing: Module = {
@@ -122,10 +151,10 @@ it('a module seals values in the vault, and is not started with a wrong master k
   onTestFinished(() => scratch[Symbol.asyncDispose]());
   const file = join(scratch.path, 'vault-master.key');
   await createMasterKeyFile(file);
-  const platform = await open('work', [sealing], { vault: { master_key_file: file } });
+  const platform = await open('work', [sealing], { more: { vault: { master_key_file: file } } });
   await platform.close();
   expect(opened).toEqual(['hush']);
   const missing = { vault: { master_key_file: `${file}.other` } };
-  await expect(open('work', [sealing], missing)).rejects.toThrow('there is no master key');
+  await expect(open('work', [sealing], { more: missing })).rejects.toThrow('there is no master key');
   expect(opened).toHaveLength(1);
 });

@@ -20,5 +20,6 @@ const job = defineJob({
     await new Promise(() => undefined);
   },
 });
-await openJobs({ ...options, log, jobs: [job], store: openDatabase(options) });
+const jobs = await openJobs({ ...options, log, jobs: [job], store: openDatabase(options) });
+await jobs.work();
 log.info('working');

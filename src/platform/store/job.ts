@@ -1,7 +1,10 @@
 // A job as data: work that outlives a request or runs on a schedule, its limits, and what follows when it cannot be done.
 import type { Log } from '../../base/log.ts';
 import type { z } from '../../base/schema.ts';
-import type { Store } from './database.ts';
+import type { Database, Store } from './database.ts';
+
+/** `db` is the transaction that the job depends on: the job exists once that commits. Throws when the data does not fit. */
+export type SendJob = <S extends z.ZodObject>(db: Database, job: Job<S>, data: z.input<S>) => Promise<void>;
 
 export type JobContext = {
   /** Of the job; the same when it is retried. */
@@ -10,6 +13,8 @@ export type JobContext = {
   readonly signal: AbortSignal;
   /** Of connections apart from those of requests: its statements may take minutes. */
   readonly store: Store;
+  /** Of what follows this job. */
+  readonly send: SendJob;
   readonly log: Log;
 };
 

@@ -3,16 +3,15 @@
 import type { ConstructorOptions, Db, JobResult, PgBoss as Boss, Queue } from 'pg-boss';
 import { describeBug, type Log } from '../../base/log.ts';
 import type { z } from '../../base/schema.ts';
-import { type Client, type Database, type DatabaseOptions, openPool, type Store } from './database.ts';
+import { type Client, type DatabaseOptions, openPool, type Store } from './database.ts';
 import { isUnreachable } from './database-error.ts';
-import type { Job, JobContext, Schedule } from './job.ts';
+import type { Job, JobContext, Schedule, SendJob } from './job.ts';
 import { RUNTIME } from './roles.ts';
-
-/** `db` is the transaction that the job depends on: the job exists once that commits. Throws when the data does not fit. */
-export type SendJob = <S extends z.ZodObject>(db: Database, job: Job<S>, data: z.input<S>) => Promise<void>;
 
 export type Jobs = {
   readonly send: SendJob;
+  /** Takes jobs and runs them from now on, in a process that works. Called once, when what the jobs need has started. */
+  work(): Promise<void>;
   /** Resolves when running jobs have ended, or after `timeoutMs`. */
   close(timeoutMs?: number): Promise<void>;
 };
@@ -20,7 +19,7 @@ export type Jobs = {
 export type JobsOptions = DatabaseOptions & {
   readonly jobs: readonly Job[];
   readonly log: Log;
-  /** Takes jobs and runs them; without it, jobs can be sent and none runs in this process. */
+  /** Of the jobs that run; without it, jobs can be sent and none runs in this process. */
   readonly store?: Store | undefined;
 };
 
@@ -78,15 +77,16 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   boss.on('warning', ({ message }) => log.warn({ warning: message }, 'job queue'));
   await boss.start();
   await createQueues(boss, [EXHAUSTED, ...jobs.map(toQueue)]);
-  if (store !== undefined) await startWork(boss, jobs, { store, log });
+  const send: SendJob = async (db, job, data) => {
+    const { error } = job.data.safeParse(data);
+    // Without the values, which may be secrets.
+    if (error)
+      throw new Error(`The job ${job.name} was sent data that does not fit: ${pathsOf(error).join(', ')}`);
+    await boss.send(job.name, data, { db: fromKysely(db) });
+  };
   return {
-    async send(db, job, data) {
-      const { error } = job.data.safeParse(data);
-      // Without the values, which may be secrets.
-      if (error)
-        throw new Error(`The job ${job.name} was sent data that does not fit: ${pathsOf(error).join(', ')}`);
-      await boss.send(job.name, data, { db: fromKysely(db) });
-    },
+    send,
+    work: async () => (store === undefined ? undefined : startWork(boss, jobs, { store, send, log })),
     async close(timeoutMs = 10_000) {
       await boss.stop({ graceful: true, timeout: timeoutMs });
       await pool.end();
@@ -121,7 +121,7 @@ async function createQueues(boss: Boss, queues: readonly Queue[]): Promise<void>
   }
 }
 
-type Surroundings = Pick<JobContext, 'store' | 'log'>;
+type Surroundings = Pick<JobContext, 'store' | 'send' | 'log'>;
 
 async function startWork(boss: Boss, jobs: readonly Job[], surroundings: Surroundings): Promise<void> {
   const polling = { batchSize: 1, pollingIntervalSeconds: POLL_SECONDS, perJobResults: true } as const;
@@ -156,8 +156,9 @@ async function settle<T extends Taken>(
 async function attempt(
   job: Job,
   { id, data, signal }: Taken,
-  { store, log }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<JobResult['status']> {
+  const { log } = surroundings;
   const parsed = job.data.safeParse(data ?? {});
   if (!parsed.success) {
     const fields = pathsOf(parsed.error);
@@ -165,7 +166,7 @@ async function attempt(
     return 'deadletter';
   }
   try {
-    await job.run(parsed.data, { id, signal, store, log });
+    await job.run(parsed.data, { id, signal, ...surroundings });
     return 'completed';
   } catch (error) {
     log.error({ ...describeBug(error), queue: job.name, job: id }, 'a job failed');
@@ -176,8 +177,9 @@ async function attempt(
 async function giveUp(
   job: Job | undefined,
   { id: ownId, sourceId, sourceName, data, signal }: Left,
-  { store, log }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<JobResult['status']> {
+  const { log } = surroundings;
   const id = sourceId ?? ownId;
   if (job === undefined) {
     log.warn({ queue: sourceName, job: id }, 'a job of another version is left to a process of that version');
@@ -188,7 +190,7 @@ async function giveUp(
     ? ({ reason: 'retries', data: parsed.data } as const)
     : ({ reason: 'data', data } as const);
   try {
-    await job.onExhausted?.(exhausted, { id, signal, store, log });
+    await job.onExhausted?.(exhausted, { id, signal, ...surroundings });
   } catch (error) {
     log.error({ ...describeBug(error), queue: job.name, job: id }, 'the end of a job was not handled');
     throw error;

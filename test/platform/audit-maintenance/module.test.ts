@@ -58,7 +58,8 @@ describe('the jobs of the modules', () => {
       ['expire-sandbox-records', { cron: '47 3 * * *', data: {} }],
     ]);
     const { signal } = new AbortController();
-    for (const job of jobs) await job.run({}, { id: '1', signal, store: database.store, log });
+    const { send } = createTestWiring();
+    for (const job of jobs) await job.run({}, { ...{ id: '1', signal, log }, store: database.store, send });
     expect(logged.join('')).toMatch(
       /"removed":0.*audit events expired[^]*"removed":0.*sandbox records expired/,
     );

@@ -40,6 +40,7 @@ async function startJobs(
     isOpen = false;
   };
   open.push({ [Symbol.asyncDispose]: () => close(1000) });
+  await opened.work();
   return { ...opened, close, logged };
 }
 
@@ -81,6 +82,26 @@ describe.each([
       await expect(rolledBack).rejects.toThrow('rolled back');
       await database.store.write((trx) => jobs.send(trx, greet, { to: 'Ada' }));
       expect(await promise).toEqual('us to Ada');
+    });
+
+    it('sends what follows it', async () => {
+      const database = await openDatabase(server);
+      const { promise, resolve } = Promise.withResolvers<number>();
+      const second = defineJob({
+        ...limits,
+        name: 'second',
+        data: z.strictObject({ n: z.int() }),
+        run: async ({ n }) => resolve(n),
+      });
+      const first = defineJob({
+        ...limits,
+        name: 'first',
+        data: anything,
+        run: (_data, { store, send }) => store.write((trx) => send(trx, second, { n: 7 })),
+      });
+      const { send } = await startJobs(database, [first, second]);
+      await database.store.write((trx) => send(trx, first, {}));
+      expect(await promise).toBe(7);
     });
 
     it('runs again within 15 s after its process was killed', { tags: ['long'] }, async () => {

@@ -46,6 +46,7 @@ function connectionOf(value: string): Connection {
 
 async function takeJobs(connection: Connection): Promise<void> {
   const jobs = await openWhenMigrated(connection);
+  await jobs.work();
   await sendJobs(connection, jobs);
   process.once('SIGTERM', () => void jobs.close());
 }
