@@ -6,6 +6,7 @@ import type { Route } from './api/route.ts';
 import type { PlatformConfig } from './config.ts';
 import type { Store } from './store/database.ts';
 import type { Job, SendJob } from './store/job.ts';
+import type { Notifications } from './store/postgres/notifications.ts';
 import type { Vault } from './vault/vault.ts';
 
 export type Module = {
@@ -33,6 +34,8 @@ export type Wiring = {
   readonly vault: Vault;
   /** Part of the transaction of the caller: the job exists once that commits. */
   readonly send: SendJob;
+  /** Of all processes of the database; sent by `notify`, within a transaction. */
+  readonly notifications: Pick<Notifications, 'subscribe'>;
 };
 
 export type StartContext = Wiring & {

@@ -15,6 +15,8 @@ import { createRoutes, jobsOf, modules as allModules } from './modules.ts';
 import type { MetricsSource } from './platform-metrics.ts';
 import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
+import type { Pools } from './store/pools.ts';
+import type { Notifications } from './store/postgres/notifications.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
 import { createVault, type Vault } from './vault/vault.ts';
 
@@ -59,10 +61,11 @@ export async function openPlatform(
     streams: () => server?.streams ?? 0,
   });
   if (exposed !== undefined) opened.adopt(exposed.server, (one) => one.close());
+  const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
   // Closed after the jobs, which may need them; started before the first request.
   const parts = opened.use(new AsyncDisposableStack());
   const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
-  const wiring: Wiring = { config, vault, send: jobs.send };
+  const wiring: Wiring = { config, vault, send: jobs.send, notifications };
   await startModules(modules, { ...wiring, store: pools.long, log, roles, signal: draining.signal }, parts);
   await jobs.work();
   isStarted = true;
@@ -70,7 +73,7 @@ export async function openPlatform(
     const info = modules.flatMap((module) => module.info ?? []);
     const routes = withDocuments({ routes: createRoutes(wiring, modules), version, info, isReady });
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
-    server = await serve(config, { routes, storage, log, onFinished }, opened);
+    server = await serve(config, { routes, pools, notifications, log, onFinished }, opened);
   }
   await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
@@ -106,12 +109,13 @@ async function startModules(
 
 type Served = Pick<ServerOptions, 'log' | 'onFinished'> & {
   readonly routes: readonly Route[];
-  readonly storage: Storage;
+  readonly pools: Pools;
+  readonly notifications: Notifications;
 };
 
 async function serve(
   { listen, limits, trustedProxies, publicUrl }: PlatformConfig,
-  { routes, storage, log, onFinished }: Served,
+  { routes, pools, notifications, log, onFinished }: Served,
   opened: AsyncDisposableStack,
 ): Promise<Server> {
   const authenticator = createAuthenticator({
@@ -119,9 +123,7 @@ async function serve(
     onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
   });
   opened.defer(() => authenticator.settle());
-  const { pools } = storage;
   const streams = createOpenStreams({ pools, authenticator, log });
-  const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
   // Not waited for: without the connection the streams are confirmed every half minute.
   void watchRevocations(notifications, (organizationId) => void streams.sweep(organizationId));
   const api = createApi(routes, { pools, authenticator, log, limits, streams });

@@ -2,7 +2,7 @@
 // server in the data directory that lives as long as this process.
 import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
-import type { Log } from '../base/log.ts';
+import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAvailability } from './store/availability.ts';
 import { parseConnections } from './store/connection.ts';
@@ -65,7 +65,13 @@ export async function openStorage(
         jobs,
         ...(works ? { store: pools.long } : {}),
       }),
-    openNotifications: () => openNotifications({ connection, onError: options.onError }),
+    openNotifications: () =>
+      openNotifications({
+        connection,
+        // One connection: whether the database can be reached is said by the pools.
+        onLost: options.onError,
+        onError: (error) => log.error(describeBug(error), 'a notification was not handled'),
+      }),
     async close() {
       isClosing = true;
       await pools.close();

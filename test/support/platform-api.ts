@@ -17,6 +17,7 @@ import { migrate } from '../../src/platform/store/migrate.ts';
 import { createMasterKeys } from '../../src/platform/vault/master-key-registry.ts';
 import type { Vault } from '../../src/platform/vault/vault.ts';
 import { createApiRequest, readText } from './api-request.ts';
+import { openNotifications } from '../../src/platform/store/postgres/notifications.ts';
 import type { ServerKind } from './postgres-setup.ts';
 import { createTestDatabase, onePool, type TestDatabase } from './platform-database.ts';
 import { createScratch } from './scratch.ts';
@@ -101,6 +102,11 @@ export type PlatformApiOptions = {
   readonly modules?: readonly Module[];
   /** Routes of the test, in addition to those of the platform. */
   readonly routes?: readonly Route[];
+  /**
+   * The server drains as soon as a stream of events has begun, which ends it: most never end by themselves. For the tests of
+   * every route.
+   */
+  readonly drainsEvents?: boolean;
   /** Replaces every route, those of the platform too. */
   readonly wrap?: (route: Route) => Route;
 };
@@ -117,8 +123,15 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
   const keys = await createScratch();
   const masterKeyFile = join(keys.path, 'vault-master.key');
   if (options.hasMasterKey !== false) await createMasterKeys(store, { masterKeyFile, isProvided: false });
+  const failed = (error: unknown): void => void logged.push(String(error));
+  const { connection } = database;
+  const notifications = openNotifications({ connection, onLost: failed, onError: failed });
   const { canUseAuditLogs, config } = options;
-  const wiring = createTestWiring({ canUseAuditLogs, masterKeyFile, config });
+  const wiring = createTestWiring({
+    ...{ canUseAuditLogs, masterKeyFile, config, notifications },
+    // No process takes them.
+    send: async (_, job, data) => void job.data.parse(data),
+  });
   const resources = createRoutes(wiring, [...modules, ...own]);
   const routes = withDocuments({
     routes: [...resources, ...(options.routes ?? [])],
@@ -144,14 +157,18 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     logged,
     async ask(method, path, asked = {}) {
       const closed = Promise.withResolvers<number>();
-      const response = await api(toRequest(method, path, asked, closed.promise));
+      const draining = new AbortController();
+      const drained = options.drainsEvents === true ? { draining: draining.signal } : {};
+      const response = await api(toRequest(method, path, { ...drained, ...asked }, closed.promise));
       const headers = new Headers(response.fields);
+      if (headers.get('content-type') === 'text/event-stream') draining.abort(new Error('draining'));
       const text = await readText(response).finally(() => {
         if (asked.isLeftOpen !== true) closed.resolve(response.status);
       });
       return { status: response.status, headers, text, body: toBody(headers, text) };
     },
     async [Symbol.asyncDispose]() {
+      await notifications.close();
       await api.settle();
       await authenticator.settle();
       await database[Symbol.asyncDispose]();

@@ -1,12 +1,11 @@
 // What the routes of the modules are made with in a test: the default config, a vault without a master key unless a file is
-// named, and jobs that cannot be sent.
+// named, and neither jobs nor notifications.
 import { parsePlatformConfig, type PlatformConfig } from '../../src/platform/config.ts';
 import type { Wiring } from '../../src/platform/module.ts';
 import { createVault } from '../../src/platform/vault/vault.ts';
 
-export type TestWiring = {
+export type TestWiring = Partial<Pick<Wiring, 'send' | 'notifications'>> & {
   readonly canUseAuditLogs?: boolean | undefined;
-  readonly send?: Wiring['send'];
   readonly masterKeyFile?: string | undefined;
   /** Settings of the config file. */
   readonly config?: object | undefined;
@@ -17,11 +16,13 @@ export function createTestWiring({
   send = refuseJobs,
   masterKeyFile = '/nowhere/vault-master.key',
   config = {},
+  notifications = { subscribe: refuseSubscribers },
 }: TestWiring = {}): Wiring {
   return {
     config: createTestConfig({ default_org_features: { can_use_audit_logs: canUseAuditLogs }, ...config }),
     vault: createVault({ masterKeyFile }),
     send,
+    notifications,
   };
 }
 
@@ -30,6 +31,10 @@ export function createTestConfig(document: object = {}): PlatformConfig {
   const parsed = parsePlatformConfig(document, {});
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
   return parsed.value;
+}
+
+async function refuseSubscribers(): Promise<never> {
+  throw new Error('this test has no notifications');
 }
 
 async function refuseJobs(): Promise<never> {

@@ -160,7 +160,7 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
     // The response does not wait for it.
     if (route.revokes === true && granted.organizationId !== undefined)
       void scope.streams.sweep(granted.organizationId);
-    return toResponse(scope, request, { route, outcome, granted, parts });
+    return toResponse(scope, request, { route, outcome, granted, parts, phases });
   } finally {
     leave?.();
   }
@@ -240,10 +240,11 @@ type Committed = {
   readonly outcome: Outcome;
   readonly granted: Grant;
   readonly parts: Pick<Call, 'params' | 'query' | 'body'>;
+  readonly phases: Pick<PhaseScope, 'pools'>;
 };
 
 function toResponse(scope: Scope, request: ApiRequest, committed: Committed): HttpResponse {
-  const { route, outcome, granted, parts } = committed;
+  const { route, outcome, granted, parts, phases } = committed;
   const { status, response } = chooseResponse(route.responses, outcome);
   const { body, fields = {}, source } = outcome;
   if (response === null) return { status, fields };
@@ -260,7 +261,7 @@ function toResponse(scope: Scope, request: ApiRequest, committed: Committed): Ht
     produce: (streaming) => {
       if (route.stream === undefined)
         throw new Error(`${route.path} has a streamed response, and produces none`);
-      return route.stream({ ...granted, ...parts, ...streaming }, source);
+      return route.stream({ ...granted, ...parts, ...streaming, db: phases.pools.reads.db }, source);
     },
   });
   return { status, body: streamed.body, fields: { ...streamed.fields, ...fields } };

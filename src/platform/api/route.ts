@@ -91,6 +91,8 @@ export type Waiting = {
 };
 /** A stream that is produced. */
 export type Streaming = Waiting & {
+  /** After the commit. A query has a connection, and a turn of its organization, for itself alone. */
+  readonly db: Reader;
   /** What a client has seen that reconnects to a stream of events. */
   readonly lastEventId: string | undefined;
 };

@@ -3,7 +3,7 @@
 import { describeBug, type Log } from '../../base/log.ts';
 
 export type Availability = {
-  /** An idle connection broke. Its pool replaces it. */
+  /** An idle connection broke. It is replaced. */
   onError(error: unknown): void;
   /** No connection could be opened. */
   onUnreachable(error: unknown): void;

@@ -39,7 +39,7 @@ export type EveryRouteOptions = Pick<PlatformApiOptions, 'modules' | 'routes' | 
 
 export async function openEveryRoute(options: EveryRouteOptions = {}): Promise<EveryRoute> {
   const fixtures = addFixtures(options.fixtures ?? {});
-  const api = await createPlatformApi(options);
+  const api = await createPlatformApi({ ...options, drainsEvents: true });
   const a1 = await createTenant(api);
   const a2 = await createTenant(api, a1.organizationId);
   return {

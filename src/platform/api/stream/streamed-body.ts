@@ -18,7 +18,7 @@ const SILENCE_MS = 60_000;
 
 /** What a route produces, as its kind of stream is sent. */
 export type Produced = {
-  produce(call: Streaming): AsyncIterable<unknown>;
+  produce(call: Omit<Streaming, 'db'>): AsyncIterable<unknown>;
   /** Called when the body begins to be sent, with what ends it; undone when it has ended. */
   open(end: (reason: Error) => void): Disposable;
   /** The code and the text of an error, for a client whose response has begun. */

@@ -56,7 +56,9 @@ const CHECK_MS = 30_000;
 
 export function openNotifications(options: {
   readonly connection: Connection;
-  /** The connection was lost, or could not be opened, and is tried again; or a subscriber failed. */
+  /** The connection was lost, or could not be opened, and is tried again. */
+  onLost(error: unknown): void;
+  /** A subscriber failed. */
   onError(error: unknown): void;
 }): Notifications {
   const subscribers = new Map<string, Set<Subscriber>>(channels.map((one) => [nameOf(one), new Set()]));
@@ -93,7 +95,7 @@ export function openNotifications(options: {
         });
       } catch (error) {
         if (signal.aborted) return;
-        options.onError(error);
+        options.onLost(error);
       }
       await setTimeout(retryMs, undefined, { signal }).catch(() => undefined);
     }

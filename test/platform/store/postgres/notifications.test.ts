@@ -39,7 +39,7 @@ function createInbox(): Subscriber & { next(): Promise<string> } {
 
 function open(onError: (error: unknown) => void = () => undefined): Notifications {
   const { connection } = database;
-  const one = openNotifications({ connection, onError });
+  const one = openNotifications({ connection, onError, onLost: onError });
   opened.push(one);
   return one;
 }
