@@ -54,6 +54,11 @@ export type Asked = {
   readonly body: any;
 };
 
+export type Followed = AsyncDisposable & {
+  /** `ended` after the last piece. */
+  next(): Promise<string>;
+};
+
 export type PlatformApi = AsyncDisposable & {
   readonly database: TestDatabase;
   readonly routes: readonly Route[];
@@ -65,6 +70,8 @@ export type PlatformApi = AsyncDisposable & {
   /** The lines of the log so far. */
   readonly logged: readonly string[];
   ask(method: string, path: string, options?: Ask): Promise<Asked>;
+  /** The pieces of a streamed response, which ends when it is disposed of. */
+  follow(path: string, options?: Ask): Promise<Followed>;
   addOrganization(given?: {
     readonly plan?: string;
     readonly isPersonal?: boolean;
@@ -166,6 +173,24 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
         if (asked.isLeftOpen !== true) closed.resolve(response.status);
       });
       return { status: response.status, headers, text, body: toBody(headers, text) };
+    },
+    async follow(path, asked = {}) {
+      const left = new AbortController();
+      const closed = Promise.withResolvers<number>();
+      const { status, body } = await api(toRequest('GET', path, { left: left.signal, ...asked }, closed.promise));
+      if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new Error(`no stream: ${status}`);
+      const pieces = body[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const { done, value } = await pieces.next();
+          return done === true ? 'ended' : Buffer.from(value).toString();
+        },
+        async [Symbol.asyncDispose]() {
+          left.abort(new Error('the caller left'));
+          await pieces.return?.();
+          closed.resolve(status);
+        },
+      };
     },
     async [Symbol.asyncDispose]() {
       await notifications.close();

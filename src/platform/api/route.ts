@@ -2,7 +2,7 @@
 // pipeline around it (access, parsing, transaction, audit) is the same for all, so that a new route cannot forget a part.
 import type { z } from '../../base/schema.ts';
 import type { Operation } from '../audit/operations.ts';
-import type { Database, Store } from '../store/database.ts';
+import type { Database, Store, Transaction } from '../store/database.ts';
 import type { Access, Grant } from './access.ts';
 import type { BodyRules } from './body/json-part.ts';
 import type { Upload } from './body/upload.ts';
@@ -68,14 +68,14 @@ export type Reader = Pick<Database, 'selectFrom'>;
  * The phases of a request. Only `handle` holds a connection to the database and a turn of its organization, so only that one
  * must never wait for anything else.
  */
-export type Phases<C, R, W, T, U = unknown> = {
+export type Phases<C, R, W, T, U = unknown, H = Handling> = {
   /** Before the transaction: it may wait and call others, and writes nothing. An upload is consumed here. */
   prepare?(call: C & Preparing & U): Promise<W>;
   /**
    * Calls the database and nothing else. Every method but GET, and a tracked GET, runs in a transaction, which the audit event
    * is part of; after a deadlock it runs again.
    */
-  handle(call: C & Handling, prepared: W): Promise<T>;
+  handle(call: C & H, prepared: W): Promise<T>;
   /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */
   after?(call: C & Waiting, outcome: R): Promise<void> | void;
   /**
@@ -97,7 +97,10 @@ export type Streaming = Waiting & {
   readonly lastEventId: string | undefined;
 };
 export type Preparing = Waiting & { readonly db: Reader };
-export type Handling = { readonly db: Database };
+/** A tracked route has a transaction, which notifications, COPY and the vault ask for. */
+export type Handling<K extends Tracking = Tracking> = {
+  readonly db: K extends { readonly operation: Operation } ? Transaction : Database;
+};
 export type Responding = Preparing & Pick<Store, 'write'>;
 
 /** A route as the pipeline sees it. */
@@ -141,10 +144,11 @@ export function defineRoute<
   B extends z.ZodType | undefined = undefined,
   W = undefined,
   U extends Upload | undefined = undefined,
+  K extends Tracking = Tracking,
 >(
   route: RouteFacts & {
     readonly access: Access<G>;
-    readonly tracking: Tracking;
+    readonly tracking: K;
     readonly responses: R;
     readonly params?: P;
     readonly query?: Q;
@@ -153,7 +157,14 @@ export function defineRoute<
     readonly upload?: U;
     /** Names that the schemas do not have are refused below `/v1/` and pass elsewhere, unless the route says it. */
     readonly unknownNames?: 'pass' | 'refuse';
-  } & Phases<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, OutcomeOf<R>, W, Returned<R>, Uploaded<U>> &
+  } & Phases<
+      Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>,
+      OutcomeOf<R>,
+      W,
+      Returned<R>,
+      Uploaded<U>,
+      Handling<NoInfer<K>>
+    > &
     Production<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, R>,
 ): Route {
   return { unknownNames: unknownNamesOf(route.path), ...route } as unknown as Route;

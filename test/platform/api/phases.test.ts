@@ -103,12 +103,30 @@ const waiting: Route = defineRoute({
 });
 let waits = 0;
 
+/** Streams the names of the listeners, before and after another one is created. */
+const following: Route = defineRoute({
+  method: 'GET',
+  path: '/following',
+  tag: 'Test',
+  summary: 'a stream that reads the database',
+  access: inWorkspace('deployments:read'),
+  tracking: { untracked: 'a test' },
+  responses: { 200: eventStream() },
+  handle: async () => ({}),
+  async *stream({ db, workspaceId }) {
+    const names = db.selectFrom('listeners').select('compute_id').where('workspace_id', '=', workspaceId);
+    yield { data: await names.execute() };
+    await createListener('late');
+    yield { data: await names.execute() };
+  },
+});
+
 let api: PlatformApi;
 let key: string;
 let organizationId: string;
 beforeEach(async () => {
   work = {};
-  api = await createPlatformApi({ routes: [route, streamed, waiting] });
+  api = await createPlatformApi({ routes: [route, streamed, waiting, following] });
   organizationId = await api.addOrganization();
   const workspaceId = await api.addWorkspace(organizationId);
   key = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);
@@ -366,6 +384,11 @@ describe('a stream', () => {
     ]);
     expect(text).toBe('event: created\ndata: {"name":"streamed","seen":["streamed"],"in":true}\nid: 0\n\n');
     expect(await events()).toEqual([true]);
+  });
+
+  it('reads the database while it runs', async () => {
+    const { text } = await api.ask('GET', '/following', { key });
+    expect(text).toBe('data: []\n\ndata: [{"compute_id":"late"}]\n\n');
   });
 
   it('of a write that failed is an error with a status', async () => {

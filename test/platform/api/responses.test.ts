@@ -10,6 +10,7 @@ import {
   statusesOf,
 } from '../../../src/platform/api/responses.ts';
 import { defineRoute, type Route } from '../../../src/platform/api/route.ts';
+import { notify } from '../../../src/platform/store/postgres/notifications.ts';
 
 const shared = {
   method: 'POST',
@@ -121,8 +122,22 @@ describe('the type of a call', () => {
         // @ts-expect-error: after the commit there is no transaction
         after: ({ db }) => void db,
       }),
+      defineRoute({
+        ...shared,
+        access: inWorkspace('deployments:update'),
+        tracking: { operation: 'update_listener' },
+        responses: { 204: null },
+        handle: async ({ db, workspaceId }) => notify(db, 'exports', workspaceId),
+      }),
+      defineRoute({
+        ...shared,
+        access: inWorkspace('deployments:update'),
+        responses: { 204: null },
+        // @ts-expect-error: what is not tracked has no transaction
+        handle: async ({ db, workspaceId }) => notify(db, 'exports', workspaceId),
+      }),
     ];
-    expect(routes).toHaveLength(6);
+    expect(routes).toHaveLength(8);
   });
 });
 
