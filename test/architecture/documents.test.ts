@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { platformVariables } from '../../src/platform/config.ts';
+import { defaultLimits as platformLimits } from '../../src/platform/api/limits.ts';
+import { parsePlatformConfig, platformVariables } from '../../src/platform/config.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { operatorVariables } from '../../src/sidecar/secret-environment.ts';
@@ -74,8 +75,31 @@ describe('ARCHITECTURE.md', () => {
   });
 });
 
+const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+describe('docs/platform-settings.md', () => {
+  const text = read('docs/platform-settings.md');
+
+  it('lists every limit with its default, and none that does not exist', () => {
+    const listed = [...text.matchAll(/^\| `limits\.(\w+)` \| (\d+) \|/gm)];
+    expect(listed.map(([, key, value]) => [key, Number(value)])).toEqual(
+      Object.entries(platformLimits).map(([key, value]) => [snake(key), value]),
+    );
+  });
+
+  it('lists every other variable with its key', () => {
+    const others = platformVariables().filter(({ key }) => !key.startsWith('limits.'));
+    const rows = others.map((variable) => `| \`${variable.name}\` | \`${variable.key}\` |`);
+    expect(rows.filter((row) => !text.includes(row))).toEqual([]);
+  });
+
+  it('has a valid example', () => {
+    const [example = ''] = matches(text, /```json\n([^]*?)```/g);
+    expect(parsePlatformConfig(JSON.parse(example), {})).toMatchObject({ ok: true });
+  });
+});
+
 describe('docs/configuration.md', () => {
-  const snake = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const bounds = [
     ...Object.entries(defaultLimits).map(([key, value]) => [`limits.${snake(key)}`, value] as const),
     ...Object.entries(defaultTimeouts).map(([key, value]) => [`timeouts.${snake(key)}`, value] as const),
