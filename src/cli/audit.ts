@@ -5,7 +5,7 @@ import type { InstallationResult } from '../platform/audit-verification.ts';
 import type { PlatformConfig } from '../platform/config.ts';
 import { parseCommandLine, usageLine } from './command/declaration.ts';
 import { auditCommand } from './command/platform-commands.ts';
-import { readPlatformConfig } from './platform.ts';
+import { misspeltVariables, readPlatformConfig } from './platform.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 
 /** Exit code 0: intact; 1: tampered with; 2: usage error; 3: it could not be determined. */
@@ -24,6 +24,7 @@ export async function run(args: string[]): Promise<number> {
     ...(checkpoints === undefined ? {} : { SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS: checkpoints }),
   });
   if (config === undefined) return 2;
+  for (const warning of misspeltVariables()) process.stderr.write(`sallyport: ${warning}\n`);
   return verify(config, organization?.toLowerCase(), publicKeyFiles);
 }
 

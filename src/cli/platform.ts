@@ -14,7 +14,7 @@ import {
   handOverSecretVariables,
   platformSecretVariables,
 } from '../sidecar/secret-environment.ts';
-import { parseCommandLine, usageLine, type Values } from './command/declaration.ts';
+import { parseCommandLine, unexpected, type Values } from './command/declaration.ts';
 import { platformCommand } from './command/platform-commands.ts';
 import { readVersion } from './command/version.ts';
 import { preventCoreDumps } from './process/core-dumps.ts';
@@ -26,13 +26,16 @@ import { unknownVariableWarnings } from './unknown-variables.ts';
 
 type Flags = Values<typeof platformCommand.options>;
 
-const COMMANDS: ReadonlySet<string> = new Set([
-  'serve',
-  'migrate',
-  'init',
-  'recover',
-  'rewrap',
-  'organization',
+type Option = keyof Flags & string;
+
+/** The options of each command, besides the settings, which every command reads. */
+const OWN_OPTIONS: ReadonlyMap<string, readonly Option[]> = new Map<string, readonly Option[]>([
+  ['serve', []],
+  ['migrate', []],
+  ['init', ['name']],
+  ['recover', ['organization']],
+  ['rewrap', ['new-master-key']],
+  ['organization', ['name', 'organization', 'plan', 'personal', 'audit-logs']],
 ]);
 
 /** Exit code 0 after a clean drain, 1 when the database server ended, 2 for invalid settings. */
@@ -44,26 +47,39 @@ export async function run(args: string[]): Promise<number> {
   const { values, operands } = parseCommandLine(platformCommand, args);
   const [command = 'serve', ...more] = operands;
   const isOrganization = command === 'organization';
-  if ((more.length > 0 && !isOrganization) || !COMMANDS.has(command)) {
-    process.stderr.write(`usage: ${usageLine(platformCommand)}\n`);
-    return 2;
-  }
+  refuseArguments(command, isOrganization ? [] : more, values);
   const env = { ...process.env, ...operators };
   const config = await readPlatformConfig(values, env);
   if (!config) return 2;
   const cores = preventCoreDumps();
-  const known = [...platformVariables().map(({ name }) => name), 'SALLYPORT_BOOTSTRAP_API_KEY'];
-  const warnings = [
-    ...cores.warnings,
-    ...unknownVariableWarnings(process.env, known),
-    ...exposureWarnings(config),
-  ];
+  const misspelt = misspeltVariables();
+  if (command === 'serve') return serve(config, [...cores.warnings, ...misspelt, ...exposureWarnings(config)]);
+  for (const warning of misspelt) process.stderr.write(`sallyport: ${warning}\n`);
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
   if (command === 'recover') return recover(config, values.organization);
   if (isOrganization) return runOrganization(config, more, values);
   if (command === 'rewrap') return rewrap(config, values['new-master-key'] ?? false);
-  if (command === 'migrate') return migrate(config);
-  return serve(config, warnings);
+  return migrate(config);
+}
+
+/** Throws an InputError: what another command would do with an option is not what the operator gets. */
+function refuseArguments(command: string, more: readonly string[], values: Flags): void {
+  const own = OWN_OPTIONS.get(command);
+  const [extra] = own === undefined ? [command] : more;
+  if (own === undefined || extra !== undefined) throw unexpected(platformCommand, extra ?? command);
+  const others = new Set([...OWN_OPTIONS.values()].flat());
+  const foreign = Object.keys(values).find((name) => others.has(name as Option) && !own.includes(name as Option));
+  if (foreign === undefined) return;
+  const owners = [...OWN_OPTIONS].filter(([, options]) => options.includes(foreign as Option));
+  throw new InputError(
+    `--${foreign} is no option of ${command}: it belongs to ${owners.map(([name]) => name).join(' and ')}`,
+  );
+}
+
+/** A misspelt setting would have no effect: a command would work on another directory or database than the operator means. */
+export function misspeltVariables(): readonly string[] {
+  const known = [...platformVariables().map(({ name }) => name), 'SALLYPORT_BOOTSTRAP_API_KEY'];
+  return unknownVariableWarnings(process.env, known);
 }
 
 /** The config from file, variables and flags. Undefined: it is invalid, and every issue was written to standard error. */

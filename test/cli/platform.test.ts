@@ -299,9 +299,32 @@ describe('invalid settings', () => {
     expect(stderr).not.toContain('hush');
   });
 
-  it('include an unknown command, which prints the usage line', async () => {
-    const { code, stderr } = await runToEnd(process.execPath, [program, 'platform', 'serf']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('usage: sallyport platform')]);
+  it.each([
+    ['an unknown command', ['serf'], 'unexpected argument serf. Usage: sallyport platform [OPTIONS] [serve|'],
+    ['an argument too many', ['init', 'acme'], 'unexpected argument acme. Usage: sallyport platform [OPTIONS]'],
+    [
+      'an option of another command',
+      ['recover', '--name', 'Acme'],
+      '--name is no option of recover: it belongs to init and organization',
+    ],
+    [
+      'an option of another command, without a command',
+      ['--new-master-key'],
+      '--new-master-key is no option of serve: it belongs to rewrap',
+    ],
+  ])('include %s, which is named', async (_, args, sentence) => {
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'platform', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)]);
+  });
+
+  it.each([
+    ['platform', 'recover'],
+    ['audit', 'verify'],
+  ])('with a misspelt name are reported by %s %s too', async (...args) => {
+    const dataDirectory = join((await scratchDirectory()).path, 'data');
+    const env = { ...environmentOf({ dataDirectory }), SALLYPORT_PLATFORM_DATADIR: '/nowhere' };
+    const { stderr } = await runToEnd(process.execPath, [program, ...args], { env });
+    expect(stderr).toContain('SALLYPORT_PLATFORM_DATADIR is not a setting: did you mean SALLYPORT_PLATFORM_DATA_DIR?');
   });
 
   it('cause a warning for a misspelt name, and for a listener that other machines can reach', async () => {
