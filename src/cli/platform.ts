@@ -53,7 +53,8 @@ export async function run(args: string[]): Promise<number> {
   if (!config) return 2;
   const cores = preventCoreDumps();
   const misspelt = misspeltVariables();
-  if (command === 'serve') return serve(config, [...cores.warnings, ...misspelt, ...exposureWarnings(config)]);
+  if (command === 'serve')
+    return serve(config, [...cores.warnings, ...misspelt, ...exposureWarnings(config)]);
   for (const warning of misspelt) process.stderr.write(`sallyport: ${warning}\n`);
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
   if (command === 'recover') return recover(config, values.organization);
@@ -68,7 +69,9 @@ function refuseArguments(command: string, more: readonly string[], values: Flags
   const [extra] = own === undefined ? [command] : more;
   if (own === undefined || extra !== undefined) throw unexpected(platformCommand, extra ?? command);
   const others = new Set([...OWN_OPTIONS.values()].flat());
-  const foreign = Object.keys(values).find((name) => others.has(name as Option) && !own.includes(name as Option));
+  const foreign = Object.keys(values).find(
+    (name) => others.has(name as Option) && !own.includes(name as Option),
+  );
   if (foreign === undefined) return;
   const owners = [...OWN_OPTIONS].filter(([, options]) => options.includes(foreign as Option));
   throw new InputError(

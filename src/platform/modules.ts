@@ -1,4 +1,4 @@
-// The list of modules, and what is made of it. A new module adds one line here, and nothing else outside its folder.
+// The list of modules, and what is made of it. A new module adds one line here; docs/modules.md lists what else it touches.
 import type { Route } from './api/route.ts';
 import { auditMaintenance } from './audit-maintenance/module.ts';
 import { controlPlane } from './control-plane/module.ts';

@@ -301,7 +301,11 @@ describe('invalid settings', () => {
 
   it.each([
     ['an unknown command', ['serf'], 'unexpected argument serf. Usage: sallyport platform [OPTIONS] [serve|'],
-    ['an argument too many', ['init', 'acme'], 'unexpected argument acme. Usage: sallyport platform [OPTIONS]'],
+    [
+      'an argument too many',
+      ['init', 'acme'],
+      'unexpected argument acme. Usage: sallyport platform [OPTIONS]',
+    ],
     [
       'an option of another command',
       ['recover', '--name', 'Acme'],
@@ -324,7 +328,9 @@ describe('invalid settings', () => {
     const dataDirectory = join((await scratchDirectory()).path, 'data');
     const env = { ...environmentOf({ dataDirectory }), SALLYPORT_PLATFORM_DATADIR: '/nowhere' };
     const { stderr } = await runToEnd(process.execPath, [program, ...args], { env });
-    expect(stderr).toContain('SALLYPORT_PLATFORM_DATADIR is not a setting: did you mean SALLYPORT_PLATFORM_DATA_DIR?');
+    expect(stderr).toContain(
+      'SALLYPORT_PLATFORM_DATADIR is not a setting: did you mean SALLYPORT_PLATFORM_DATA_DIR?',
+    );
   });
 
   it('cause a warning for a misspelt name, and for a listener that other machines can reach', async () => {

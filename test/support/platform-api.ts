@@ -177,8 +177,11 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     async follow(path, asked = {}) {
       const left = new AbortController();
       const closed = Promise.withResolvers<number>();
-      const { status, body } = await api(toRequest('GET', path, { left: left.signal, ...asked }, closed.promise));
-      if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new Error(`no stream: ${status}`);
+      const { status, body } = await api(
+        toRequest('GET', path, { left: left.signal, ...asked }, closed.promise),
+      );
+      if (typeof body !== 'object' || !(Symbol.asyncIterator in body))
+        throw new Error(`no stream: ${status}`);
       const pieces = body[Symbol.asyncIterator]();
       return {
         async next() {

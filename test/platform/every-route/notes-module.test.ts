@@ -55,9 +55,11 @@ it('its stream shows what was there, and what another request and a job changed'
 it('the page shows its code', () => {
   const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
   const squeeze = (text: string): string => text.replaceAll(/\s+/g, '');
-  const source = squeeze(read('test/platform/every-route/notes-module.ts').replaceAll('../../../src/platform/', '../'));
-  const shown = [...read('docs/modules.md').matchAll(/```(?:ts|sql)\n([^]*?)```/g)].flatMap(([, block = '']) =>
-    block.split(/^ *… *$/m),
+  const source = squeeze(
+    read('test/platform/every-route/notes-module.ts').replaceAll('../../../src/platform/', '../'),
+  );
+  const shown = [...read('docs/modules.md').matchAll(/```(?:ts|sql)\n([^]*?)```/g)].flatMap(
+    ([, block = '']) => block.split(/^ *… *$/m),
   );
   expect(shown.length).toBeGreaterThan(3);
   expect(shown.filter((block) => !source.includes(squeeze(block)))).toEqual([]);

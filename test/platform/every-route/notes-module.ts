@@ -10,19 +10,19 @@ import { notify } from '../../../src/platform/store/postgres/notifications.ts';
 import type { Fixed, Generated } from '../../../src/platform/store/sql.ts';
 
 export const NOTES_SQL = `
-create table test_notes (
+create table notes (
   id uuid primary key default gen_random_uuid(),
   workspace_id uuid not null references workspaces on delete cascade,
   text text not null,
   words integer
 );
-create index test_notes_workspace on test_notes (workspace_id);
-grant select, insert, update on test_notes to sallyport_app;
+create index notes_workspace on notes (workspace_id);
+grant select, insert, update on notes to sallyport_app;
 `;
 
 declare module '../../../src/platform/store/tables.ts' {
   interface Tables {
-    readonly test_notes: {
+    readonly notes: {
       readonly id: Fixed<string>;
       readonly workspace_id: string;
       readonly text: string;
@@ -37,11 +37,11 @@ export const countWords = defineJob({
   ...{ retries: 3, delaySeconds: 5, timeoutSeconds: 60 },
   async run({ note_id }, { store }) {
     await store.write(async (trx) => {
-      const notes = trx.selectFrom('test_notes').select(['text', 'workspace_id']);
+      const notes = trx.selectFrom('notes').select(['text', 'workspace_id']);
       const note = await notes.where('id', '=', note_id).executeTakeFirst();
       if (note === undefined) return;
       const words = note.text.split(/\s+/).length;
-      await trx.updateTable('test_notes').set({ words }).where('id', '=', note_id).execute();
+      await trx.updateTable('notes').set({ words }).where('id', '=', note_id).execute();
       await notify(trx, 'traces', note.workspace_id);
     });
   },
@@ -63,7 +63,7 @@ const createNote = ({ send }: Wiring): Route =>
     responses: { 201: note },
     async handle({ db, workspaceId, body }) {
       const row = { workspace_id: workspaceId, text: body.text };
-      const insert = db.insertInto('test_notes').values(row).returning(['id', 'text', 'words']);
+      const insert = db.insertInto('notes').values(row).returning(['id', 'text', 'words']);
       const written = await insert.executeTakeFirstOrThrow();
       await send(db, countWords, { note_id: written.id });
       await notify(db, 'traces', workspaceId);
@@ -84,7 +84,7 @@ const followNotes = ({ notifications }: Wiring): Route =>
     async *stream({ db, workspaceId, signal }) {
       const isMeant = (payload: string): boolean => payload === workspaceId;
       for await (const _ of wakeUps(notifications, { channel: 'traces', signal, isMeant })) {
-        const rows = db.selectFrom('test_notes').where('workspace_id', '=', workspaceId);
+        const rows = db.selectFrom('notes').where('workspace_id', '=', workspaceId);
         const { notes, words } = await rows
           .select(({ fn }) => [fn.countAll<string>().as('notes'), fn.sum<string>('words').as('words')])
           .executeTakeFirstOrThrow();

@@ -15,12 +15,9 @@ export async function* wakeUps(
   notifications: Pick<Notifications, 'subscribe'>,
   { channel, signal, isMeant = () => true }: WakeUpOptions,
 ): AsyncGenerator<void, void, undefined> {
-  let isDue = true;
-  let wake: (() => void) | undefined;
-  const onDue = (): void => {
-    isDue = true;
-    wake?.();
-  };
+  let due = Promise.withResolvers<void>();
+  due.resolve();
+  const onDue = (): void => due.resolve();
   const unsubscribe = await notifications.subscribe(channel, {
     onMessage: (payload) => (isMeant(payload) ? onDue() : undefined),
     onMissed: onDue,
@@ -28,12 +25,9 @@ export async function* wakeUps(
   signal.addEventListener('abort', onDue);
   try {
     for (;;) {
-      while (!isDue && !signal.aborted)
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
+      await due.promise;
       if (signal.aborted) return;
-      isDue = false;
+      due = Promise.withResolvers();
       yield;
     }
   } finally {

@@ -129,7 +129,9 @@ it('no longer reaches who unsubscribed', async () => {
 it('needs no database to be closed', async () => {
   const failed = Promise.withResolvers<unknown>();
   const connection = { host: '/nonexistent', user: 'a', database: 'a' };
-  const notifications = openNotifications({ connection, onError: failed.resolve });
+  const notifications = openNotifications({
+    ...{ connection, onError: failed.resolve, onLost: failed.resolve },
+  });
   const subscribed = notifications.subscribe('exports', createInbox());
   expect(await failed.promise).toMatchObject({ code: 'ENOENT' });
   await notifications.close();
