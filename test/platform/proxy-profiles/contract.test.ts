@@ -48,7 +48,7 @@ it('every process is notified of a changed document, and of nothing else', async
   const id = await create('one');
   const notifications = openNotifications({
     connection: scene.api.database.connection,
-    onError: () => undefined,
+    ...{ onError: () => undefined, onLost: () => undefined },
   });
   onTestFinished(() => notifications.close());
   const received = Promise.withResolvers<string>();
