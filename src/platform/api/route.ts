@@ -97,7 +97,7 @@ export type Streaming = Waiting & {
   readonly lastEventId: string | undefined;
 };
 export type Preparing = Waiting & { readonly db: Reader };
-/** A tracked route has a transaction, which notifications, COPY and the vault ask for. */
+/** A tracked route has a transaction, which COPY and the vault ask for. */
 export type Handling<K extends Tracking = Tracking> = {
   readonly db: K extends { readonly operation: Operation } ? Transaction : Database;
 };
