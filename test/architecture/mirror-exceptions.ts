@@ -101,7 +101,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/store/connection-tls.ts': 'test/platform/store/connection.test.ts',
   'src/platform/store/embedded/cluster.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/embedded/data-directory.ts': 'test/platform/store/embedded/postgres-server.test.ts',
-  'src/platform/store/embedded/leftover-server.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/embedded/programs.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/embedded/server-process.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/ground-migrations.ts': 'test/platform/store/migrate.test.ts',
