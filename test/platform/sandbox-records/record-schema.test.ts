@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { z } from '../../../src/base/schema.ts';
+import { sandboxRecordRoutes } from '../../../src/platform/sandbox-records/record-routes.ts';
 import {
+  RANGE,
   recordBatch,
   storableTime,
   storedRecord,
@@ -19,6 +22,21 @@ describe('a time of a record', () => {
     'cannot be %s',
     (time) => expect(storableTime.safeParse(time).success).toBe(false),
   );
+});
+
+describe('the description of the API', () => {
+  it('has the range of every time that a client sends', () => {
+    const routes = sandboxRecordRoutes.flatMap(({ query, body }) =>
+      [query, body].filter((one) => one !== undefined),
+    );
+    const described = JSON.stringify(routes.map((schema) => z.toJSONSchema(schema)));
+    const named = [
+      ...described.matchAll(/"(start_time|end_time|expires_at|time)":\{.*?"description":"([^"]*)"/g),
+    ];
+    expect(new Set(named.map(([, name]) => name)).size).toBe(4);
+    for (const [, name, description] of named)
+      expect([name, description]).toEqual([name, expect.stringContaining(RANGE)]);
+  });
 });
 
 describe('a record', () => {
