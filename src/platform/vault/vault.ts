@@ -2,6 +2,7 @@
 // bytes are stored by the module that owns the value, and open only where they were sealed for.
 import { randomBytes } from 'node:crypto';
 import { DomainError } from '../../base/domain-error.ts';
+import { InputError } from '../../base/input-error.ts';
 import { Secret } from '../../base/secret.ts';
 import { createSealer, loadSodium, sealKeyBytes } from '../../base/seal.ts';
 import type { Reader, Transaction } from '../store/database.ts';
@@ -20,7 +21,7 @@ export type SealedPlace = {
 export type Vault = {
   /**
    * Before the transaction: reads the master keys, so that `seal` in it waits for the database alone. Throws a DomainError
-   * `unavailable` where there is no master key.
+   * `unavailable` that says what the operator must do.
    */
   prepare(): Promise<void>;
   /** In the transaction that stores the bytes: the first value of a workspace creates its data key. */
@@ -117,12 +118,25 @@ function wipe(...all: readonly (Buffer | undefined)[]): void {
   for (const bytes of all) bytes?.fill(0);
 }
 
-/** For callers of the API, who cannot do it themselves. */
-const NO_MASTER_KEY =
-  'This installation has no master key, so it cannot store secret values: its operator must run sallyport platform init';
+/** For callers of the API, who cannot do it themselves. The code is in the line of the log. */
+const REASONS = {
+  MASTER_KEY_ABSENT:
+    'This installation has no master key, so it cannot store secret values: its operator must run sallyport platform init',
+  MASTER_KEY_UNUSABLE:
+    'The master key of this installation cannot be used: its operator learns the reason from sallyport platform init',
+  MASTER_KEY_UNKNOWN:
+    'The master key file has no key that this database uses: its operator must run sallyport platform init or rewrap',
+} as const;
 
-const NO_KNOWN_KEY =
-  'The master key file has no key that this database uses: the operator must run sallyport platform init or rewrap';
+class MasterKeyUnavailable extends DomainError {
+  readonly code: keyof typeof REASONS;
+
+  constructor(code: keyof typeof REASONS, cause?: unknown) {
+    super('unavailable', REASONS[code]);
+    this.code = code;
+    this.cause = cause;
+  }
+}
 
 /** JSON, so that no two places have the same text. */
 function bindingOf({ workspaceId, purpose, name, version }: SealedPlace): string {
@@ -142,10 +156,13 @@ class ReloadedKeys {
     this.#file = file;
   }
 
-  /** As the file is now. Throws a DomainError `unavailable` where there is none. */
+  /** As the file is now. */
   async read(): Promise<MasterKeys> {
-    const keys = await findMasterKeys(this.#file);
-    if (keys === undefined) throw new DomainError('unavailable', NO_MASTER_KEY);
+    const keys = await findMasterKeys(this.#file).catch((error: unknown) => {
+      // Its message names the file, which is a matter of the operator.
+      throw error instanceof InputError ? new MasterKeyUnavailable('MASTER_KEY_UNUSABLE', error) : error;
+    });
+    if (keys === undefined) throw new MasterKeyUnavailable('MASTER_KEY_ABSENT');
     this.#keys = keys;
     return keys;
   }
@@ -155,7 +172,7 @@ class ReloadedKeys {
     const known = this.#keys && (await lockWrappingKey(trx, this.#keys));
     const found = known ?? (await lockWrappingKey(trx, await this.read()));
     if (found !== undefined) return found;
-    throw new DomainError('unavailable', NO_KNOWN_KEY);
+    throw new MasterKeyUnavailable('MASTER_KEY_UNKNOWN');
   }
 
   async get(id: string): Promise<MasterKey> {

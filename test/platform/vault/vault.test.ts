@@ -1,5 +1,5 @@
 // Sealed values open where they were sealed for, and nowhere else.
-import { copyFile } from 'node:fs/promises';
+import { chmod, copyFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -154,10 +154,15 @@ describe('a vault that is prepared', () => {
     const file = join(scratch.path, 'later.key');
     const later = createVault({ masterKeyFile: file });
     await expect(later.prepare()).rejects.toMatchObject({
-      kind: 'unavailable',
+      ...{ kind: 'unavailable', code: 'MASTER_KEY_ABSENT' },
       message: expect.stringMatching(/must run sallyport platform init$/),
     });
     await copyFile(masterKeyFile, file);
+    await chmod(file, 0o644);
+    const error = await later.prepare().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ kind: 'unavailable', code: 'MASTER_KEY_UNUSABLE' });
+    expect(String(error)).not.toContain(file);
+    await chmod(file, 0o600);
     await later.prepare();
     const place = await createPlace();
     const sealed = await database.store.write((trx) => later.seal(trx, place, new Secret(VALUE)));
@@ -184,7 +189,7 @@ describe('a vault that is prepared', () => {
     const place = await createPlace();
     const sealing = database.store.write((trx) => foreign.seal(trx, place, new Secret(VALUE)));
     await expect(sealing).rejects.toMatchObject({
-      kind: 'unavailable',
+      ...{ kind: 'unavailable', code: 'MASTER_KEY_UNKNOWN' },
       message: expect.stringContaining('no key that this database uses'),
     });
   });

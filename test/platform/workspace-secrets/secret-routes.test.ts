@@ -131,6 +131,7 @@ describe('without a master key', () => {
       'This installation has no master key, so it cannot store secret values: its operator must run sallyport platform init',
     ]);
     expect(set.text).not.toContain(bare.api.masterKeyFile);
+    expect(bare.api.logged.join('')).not.toContain(VALUE);
     expect(await bare.list()).toEqual([]);
   });
 });
