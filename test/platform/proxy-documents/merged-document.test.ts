@@ -73,10 +73,15 @@ describe('a merged document', () => {
 
   it('is rejected at the profile where the sandbox denies a rule of it', async () => {
     const own = { rules: [ruleFor('a.example.com')], access_control: { allow_list: ['a.example.com'] } };
-    const found = await issues(own, { rules: [ruleFor('a.example.com'), ruleFor('c.example.com')] });
-    expect(found).toHaveLength(1);
-    expect(found[0]?.[0]).toEqual(['body', 'proxy_profile_id']);
-    expect(found[0]?.[1]).toMatch(/^rules\[1\]\.match_hosts\.0 of the proxy profile: /);
+    for (const [at, rules] of [
+      [0, [ruleFor('c.example.com')]],
+      [1, [ruleFor('a.example.com'), ruleFor('c.example.com')]],
+    ] as const) {
+      const found = await issues(own, { rules });
+      expect(found).toHaveLength(1);
+      expect(found[0]?.[0]).toEqual(['body', 'proxy_profile_id']);
+      expect(String(found[0]?.[1])).toContain(`rules[${at}].match_hosts.0 of the proxy profile: `);
+    }
   });
 
   it('is rejected where both together exceed what one document may have', async () => {

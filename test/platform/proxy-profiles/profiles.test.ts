@@ -1,5 +1,7 @@
 // Proxy profiles under concurrent writers, at their limits, and while something uses them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseDocument } from '../../../src/platform/proxy-documents/parsed-document.ts';
+import { changeProfile } from '../../../src/platform/proxy-profiles/profiles.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { createProfileScene, opaqueRules, type ProfileScene } from './profile-scene.ts';
 
@@ -83,6 +85,20 @@ describe('a profile', () => {
     expect(done.map((one) => one.body.version).toSorted()).toEqual(
       times(done.length, (at) => at + 2).toSorted(),
     );
+  });
+
+  it('is not replaced by a document that is based on an earlier version', async () => {
+    const { ask, create, workspaceId } = await scene.addWorkspace();
+    const id = await create('one');
+    await ask('PATCH', `/${id}`, { proxy_config: { no_proxy: ['a.example.com'] } });
+    const document = parseDocument({}, { allowsPrivateCallbacks: true });
+    const { vault, database } = scene.api;
+    const replace = (basedOn: number) =>
+      database.store.write((trx) =>
+        changeProfile({ vault, trx, workspaceId }, id, { replacement: { document, basedOn } }),
+      );
+    await expect(replace(1)).rejects.toMatchObject({ kind: 'conflict' });
+    expect(await replace(2)).toMatchObject({ version: 3, shown: {} });
   });
 
   it('has a name of its own in its workspace', async () => {

@@ -1,5 +1,6 @@
 // The bounds of the secrets of a workspace, and what happens when several callers change them at once.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { sql } from '../../../src/platform/store/sql.ts';
 import { createSecretScene, type SecretScene } from './secret-scene.ts';
 
 let scene: SecretScene;
@@ -93,6 +94,38 @@ describe('a workspace', () => {
       { key: 'A1', value: 'replaced' },
     ];
     expect((await scene.set(changes, { key })).status).toBe(200);
+  });
+
+  it('is changed by one writer at a time', async () => {
+    const { key, workspaceId } = await scene.addWorkspace();
+    const { owner } = scene.api.database;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    const holder = owner.write(async (trx) => {
+      await trx
+        .selectFrom('workspaces')
+        .select('id')
+        .where('id', '=', workspaceId)
+        .forNoKeyUpdate()
+        .execute();
+      hold();
+      await released;
+    });
+    await held;
+    onTestFinished(() => release());
+    const set = scene.set([{ key: 'A', value: 'x' }], { key });
+    const state = { isDone: false };
+    void set.finally(() => (state.isDone = true));
+    const isWaiting = async (): Promise<boolean> => {
+      const { rows } = await sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`.execute(owner.db);
+      return rows.length > 0;
+    };
+    while (!state.isDone && !(await isWaiting()));
+    expect(state.isDone).toBe(false);
+    release();
+    await holder;
+    expect((await set).status).toBe(200);
   });
 
   it('has at most a megabyte of them', async () => {
