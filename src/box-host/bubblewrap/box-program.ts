@@ -1,0 +1,163 @@
+// Starts a program in a box and ends it with everything that it started. The program has one channel to us, descriptor 3.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import type { Duplex } from 'node:stream';
+import { type BoxArguments, boxArguments, encodeArguments, mountPoints } from './arguments.ts';
+import { systemEnvironment } from '../command.ts';
+import { enterNamespaces } from './entering.ts';
+import type { OpenNamespaces } from './open-namespace.ts';
+
+export type BoxProgramOptions = {
+  /** Of the box: mount, network and, without root, user namespace. */
+  readonly namespaces: OpenNamespaces;
+  /** The host user of the box; undefined: that of this process. */
+  readonly uid: number | undefined;
+  /** See `Cgroups.entryFiles`. */
+  readonly cgroupFiles: readonly string[];
+  /** A second limit, where the host user is the box's own. */
+  readonly maxProcesses: number | undefined;
+  /** The file of the filter. */
+  readonly seccompFile: string;
+  readonly box: Omit<BoxArguments, 'seccompDescriptor'>;
+  /** Paths in the box; they are visible to every user of the host. */
+  readonly command: readonly string[];
+};
+
+export type ProgramExit = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** The last lines of standard error, of bwrap or of the program: input of a box, bounded. */
+  readonly lastLines: string;
+};
+
+const SECCOMP = 4;
+const ARGUMENTS = 5;
+const NAMESPACES = 6;
+
+const MAX_LAST_LINES = 4096;
+const EXIT_GRACE_MS = 200;
+
+// In the group of the box before anything else. The host's memory is worth more than that of a box.
+const JOIN = `
+while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done
+shift
+echo 500 >/proc/self/oom_score_adj
+exec "$@"`;
+
+// No process of the box runs now. A link that it left where bwrap mounts would lead bwrap elsewhere.
+const PREPARE = `
+cd "$1" || exit 125
+for name in ${mountPoints.map((path) => path.slice(1)).join(' ')}; do
+  if [ -L "$name" ] || ! [ -d "$name" ]; then rm -f -- "$name" && mkdir -m 0755 -- "$name" || exit 125; fi
+done
+cd /
+shift`;
+
+export class BoxProgram {
+  readonly #child: ChildProcess;
+  /** Never stops waiting: the box decides whether it reads. */
+  readonly channel: Duplex;
+  readonly exited: Promise<ProgramExit>;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    this.channel = child.stdio[3] as unknown as Duplex;
+    // A box that dies resets the channel; `exited` reports it.
+    this.channel.on('error', () => undefined);
+    this.exited = exitOf(child);
+    this.channel.once('close', () => this.#endAbandoned());
+  }
+
+  /** The program may fail at once: `exited` tells. Throws an Error for what can be seen before. */
+  static start(options: BoxProgramOptions): BoxProgram {
+    const { box, seccompFile } = options;
+    const encoded = encodeArguments(boxArguments({ ...box, seccompDescriptor: SECCOMP }));
+    const { command, descriptors } = startCommand(options);
+    const [program = '', ...args] = command;
+    const filter = openSync(seccompFile, 'r');
+    try {
+      const child = spawn(program, args, {
+        cwd: '/',
+        env: systemEnvironment,
+        stdio: ['ignore', 'ignore', 'pipe', 'pipe', filter, 'pipe', ...descriptors],
+      });
+      const argumentPipe = (child.stdio as readonly unknown[])[ARGUMENTS] as Duplex;
+      argumentPipe.on('error', () => undefined).end(encoded);
+      child.on('exit', () => argumentPipe.destroy());
+      return new BoxProgram(child);
+    } finally {
+      closeSync(filter);
+    }
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Nobody could speak to the program any more. One that is about to exit closes its descriptors before. */
+  #endAbandoned(): void {
+    const timer = setTimeout(() => void this.end(), EXIT_GRACE_MS);
+    void this.exited.then(() => clearTimeout(timer));
+  }
+
+  /** Resolves when no process of the program is left. */
+  async end(): Promise<void> {
+    if (this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
+      killInner(this.#child.pid);
+    await this.exited;
+  }
+}
+
+function startCommand({ namespaces, uid, cgroupFiles, maxProcesses, box, command }: BoxProgramOptions) {
+  const processes = maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`];
+  const limited = ['prlimit', '--core=0', ...processes, '--'];
+  const user = String(uid);
+  const asUser = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups', '--inh-caps=-all', '--'];
+  const bwrap = ['bwrap', '--args', String(ARGUMENTS), '--', ...command];
+  const prepared = [box.root, ...limited, ...(uid === undefined ? [] : asUser), ...bwrap];
+  const entry = enterNamespaces(namespaces, prepared, { firstDescriptor: NAMESPACES, prepare: PREPARE });
+  return {
+    command: ['/bin/sh', '-c', JOIN, 'sh', ...cgroupFiles, '--', ...entry.command],
+    descriptors: entry.descriptors,
+  };
+}
+
+/**
+ * Kills the first process of the pid namespace, with which the kernel kills all others before bwrap is told: once bwrap
+ * has exited, nothing is left. Before there is such a process, the child itself.
+ */
+function killInner(pid: number): void {
+  const children = readChildren(pid);
+  for (const one of children.length === 0 ? [pid] : children) {
+    try {
+      process.kill(one, 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
+
+function readChildren(pid: number): readonly number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function exitOf(child: ChildProcess): Promise<ProgramExit> {
+  const { promise, resolve } = Promise.withResolvers<ProgramExit>();
+  let lastLines = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    lastLines = (lastLines + piece).slice(-MAX_LAST_LINES);
+  });
+  child.stderr?.on('error', () => undefined);
+  child.on('error', ({ message }) => resolve({ code: null, signal: null, lastLines: message }));
+  child.on('exit', (code, signal) => {
+    // Not the end of the channel: that waits for its reader.
+    const resolveAll = (): void => resolve({ code, signal, lastLines });
+    if (child.stderr?.closed ?? true) resolveAll();
+    else child.stderr?.once('close', resolveAll);
+  });
+  return promise;
+}

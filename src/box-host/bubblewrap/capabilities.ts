@@ -1,0 +1,221 @@
+// What this machine can hold for a box, found out by doing it once: each part that is missing is named with its reason and
+// what to do about it.
+import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type MissingLimit, noCgroups } from '../cgroup/cgroups.ts';
+import { detectCgroups } from '../cgroup/detect-cgroups.ts';
+import { runCommand, systemEnvironment } from '../command.ts';
+import { linkUsr } from '../snapshots/base-snapshot.ts';
+import { Box } from './box.ts';
+import { etcFiles } from './etc-files.ts';
+import { writeFileLayer } from './file-layer.ts';
+import { defaultUserRange } from './host-users.ts';
+import { MountNamespace, type Privilege, privilegeOfProcess } from './mount-namespace.ts';
+import { encodeFilter } from './seccomp/filter.ts';
+import { createImage, MIN_CAPACITY_BYTES, openMounts, type StorageKind } from './storage.ts';
+
+export type Capabilities = {
+  readonly privilege: Privilege;
+  /** The version of bwrap; undefined: it is not installed. */
+  readonly bubblewrap: string | undefined;
+  /** Why no box can be isolated, with what to do; empty: it can. */
+  readonly obstacles: readonly string[];
+  readonly storage: StorageKind;
+  readonly limits: { readonly version: 'v1' | 'v2' | 'none'; readonly missing: readonly MissingLimit[] };
+  /** What a box lacks here although it is isolated. */
+  readonly warnings: readonly string[];
+};
+
+/** `--disable-userns` is from this version on. */
+const MIN_VERSION: readonly [number, number] = [0, 8];
+
+/** Each program with its Debian package. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  bwrap: 'bubblewrap',
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  setpriv: 'util-linux',
+  prlimit: 'util-linux',
+  mount: 'mount',
+  umount: 'mount',
+  mountpoint: 'util-linux',
+  ip: 'iproute2',
+  bash: 'bash',
+};
+
+/** Where the mounts of boxes lie by default. As root below /run, because every user can enter that. */
+export function defaultMounts(directory: string, privilege: Privilege = privilegeOfProcess()): string {
+  return privilege === 'root' ? '/run/sallyport-boxes' : join(directory, 'mounts');
+}
+
+/** Leaves nothing behind. */
+export async function detectCapabilities(): Promise<Capabilities> {
+  const privilege = privilegeOfProcess();
+  const scratch = await mkdtemp(join(tmpdir(), 'sallyport-boxes-'));
+  try {
+    const bubblewrap = await readVersion();
+    const cgroups = await detectCgroups(`sallyport-trial-${process.pid}`);
+    await cgroups.close();
+    const { version, missing } = cgroups;
+    const limits = { version, missing };
+    const missingParts = [
+      ...(await findMissing()),
+      ...describeVersion(bubblewrap),
+      ...describeArchitecture(),
+    ];
+    if (missingParts.length > 0)
+      return { privilege, bubblewrap, obstacles: missingParts, storage: 'tmpfs', limits, warnings: [] };
+    const { obstacle, storage, warning } = await tryBox(scratch, privilege);
+    const obstacles = obstacle === undefined ? [] : [obstacle, ...(await explainUserNamespaces())];
+    const warnings = [...(warning ?? []), ...describeLimits(missing), ...describeUser(privilege)];
+    return { privilege, bubblewrap, obstacles, storage, limits, warnings };
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function readVersion(): Promise<string | undefined> {
+  const { code, stdout } = await runCommand(['bwrap', '--version']);
+  return code === 0 ? /[0-9.]+/.exec(stdout)?.[0] : undefined;
+}
+
+function describeVersion(version: string | undefined): readonly string[] {
+  if (version === undefined) return [];
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1]);
+  return isOld ? [`bubblewrap ${version} is too old: install ${MIN_VERSION.join('.')} or later`] : [];
+}
+
+function describeArchitecture(): readonly string[] {
+  return encodeFilter(process.arch) === undefined
+    ? [`there is no seccomp filter for ${process.arch}: use x64 or arm64`]
+    : [];
+}
+
+async function findMissing(): Promise<readonly string[]> {
+  const { stdout } = await runCommand([
+    '/bin/sh',
+    '-c',
+    'for name; do command -v "$name" >/dev/null || echo "$name"; done',
+    'sh',
+    ...Object.keys(PROGRAMS),
+  ]);
+  const names = stdout.split('\n').filter((name) => name !== '');
+  return names.map(
+    (name) =>
+      `${name} is not in ${systemEnvironment['PATH']}: install the Debian package ${PROGRAMS[name] ?? name}`,
+  );
+}
+
+type Trial = {
+  readonly obstacle?: string;
+  readonly storage: StorageKind;
+  readonly warning?: readonly string[];
+};
+
+/** Runs `true` in a box of the real kind. */
+async function tryBox(scratch: string, privilege: Privilege): Promise<Trial> {
+  let namespace: MountNamespace | undefined;
+  let storage: StorageKind = 'tmpfs';
+  try {
+    namespace = await MountNamespace.open(privilege);
+    const mounts = defaultMounts(scratch, privilege);
+    await openMounts(namespace, mounts, {});
+    const loop = privilege === 'root' ? await tryLoop(namespace, scratch) : NOT_ROOT;
+    storage = loop === undefined ? 'loop' : 'tmpfs';
+    await runTrial(namespace, { scratch, mounts, storage });
+    return { storage, warning: loop === undefined ? [] : [loop] };
+  } catch (error) {
+    return { storage, obstacle: error instanceof Error ? error.message : String(error) };
+  } finally {
+    namespace?.[Symbol.dispose]();
+  }
+}
+
+const NOT_ROOT = 'files of boxes lie in memory, because only root may mount a file system in a file';
+
+/** Undefined: an ext4 in a file can be mounted. */
+async function tryLoop(namespace: MountNamespace, scratch: string): Promise<string | undefined> {
+  const image = join(scratch, 'trial.img');
+  try {
+    await createImage(image, MIN_CAPACITY_BYTES);
+    const script = 'mkdir "$1.d"; mount -n -o loop "$1" "$1.d"; umount -n "$1.d"';
+    await namespace.require('an ext4 in a file could not be mounted', script, [image]);
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `files of boxes lie in memory: ${reason} (Debian packages: e2fsprogs, mount; devices: /dev/loop-control)`;
+  } finally {
+    await rm(image, { force: true });
+  }
+}
+
+async function runTrial(
+  namespace: MountNamespace,
+  { scratch, mounts, storage }: { scratch: string; mounts: string; storage: StorageKind },
+): Promise<void> {
+  const uid = namespace.privilege === 'root' ? defaultUserRange.first : undefined;
+  const capacityBytes = MIN_CAPACITY_BYTES;
+  const root = join(scratch, 'root');
+  await mkdir(root);
+  await linkUsr(root);
+  await writeFileLayer(join(scratch, 'files'), etcFiles({ hostname: 'box', caBundle: '' }), uid);
+  if (storage === 'loop') await createImage(join(scratch, 'disk.img'), capacityBytes);
+  const seccompFile = join(scratch, 'seccomp.bpf');
+  await writeFile(seccompFile, encodeFilter(process.arch) ?? '');
+  const box = new Box({
+    id: 'trial',
+    record: { snapshotId: 'trial', capacityBytes, kind: storage, ...(uid === undefined ? {} : { uid }) },
+    directory: scratch,
+    snapshot: { id: 'trial', root, bytes: 0, entries: 0, hostUsr: { hidden: [] } },
+    limits: {},
+    namespace,
+    mounts,
+    cgroups: noCgroups(''),
+    seccompFile,
+  });
+  try {
+    await box.open();
+    const { code, lastLines } = await (await box.start(['/usr/bin/true'], {})).exited;
+    if (code !== 0) throw new Error(`bwrap cannot isolate a program: ${lastLines.trim()}`);
+  } finally {
+    await box.dismantle();
+  }
+}
+
+const SETTINGS: readonly (readonly [file: string, value: string, advice: string])[] = [
+  ['user/max_user_namespaces', '0', 'user namespaces are off: sysctl -w user.max_user_namespaces=10000'],
+  [
+    'kernel/unprivileged_userns_clone',
+    '0',
+    'user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1',
+  ],
+  [
+    'kernel/apparmor_restrict_unprivileged_userns',
+    '1',
+    'AppArmor denies user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile',
+  ],
+];
+
+async function explainUserNamespaces(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const [file, value, advice] of SETTINGS) {
+    const text = await readFile(join('/proc/sys', file), 'utf8').catch(() => '');
+    if (text.trim() === value) found.push(advice);
+  }
+  return found;
+}
+
+function describeLimits(missing: readonly MissingLimit[]): readonly string[] {
+  const [first] = missing;
+  if (first === undefined) return [];
+  const names = missing.map(({ limit }) => limit).join(', ');
+  return [`boxes have no limit of ${names}: ${first.reason}`];
+}
+
+function describeUser(privilege: Privilege): readonly string[] {
+  return privilege === 'root'
+    ? []
+    : ['all boxes run as one user of the host, so limits that count by user are shared by them'];
+}

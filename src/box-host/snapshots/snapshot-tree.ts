@@ -1,0 +1,107 @@
+// Writes the entries of a snapshot below a directory that nobody else writes to. Every parent is a directory that was made
+// here, so no entry is written through a link of another one.
+import { constants } from 'node:fs';
+import { chmod, link, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { InputError } from '../../base/input-error.ts';
+import { checkLinkTarget, parseEntryPath, refusal, type SnapshotEntry } from './entry.ts';
+
+export type SnapshotLimits = { readonly maxBytes: number; readonly maxEntries: number };
+
+// A box runs as one user who owns everything in it: what its owner could do in the source, that user can do. Bits of setuid
+// and setgid are not kept, nor are owners and attributes such as file capabilities.
+const DIRECTORY_MODE = 0o777;
+const FILE_MODE = 0o666;
+const EXECUTABLE_MODE = 0o777;
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+
+export class SnapshotTree {
+  readonly #root: string;
+  readonly #limits: SnapshotLimits;
+  readonly #directories = new Set<string>(['']);
+  #entries = 0;
+  #bytes = 0;
+
+  /** `root`: an empty directory. */
+  constructor(root: string, limits: SnapshotLimits) {
+    this.#root = root;
+    this.#limits = limits;
+  }
+
+  get entries(): number {
+    return this.#entries;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Throws an InputError for an entry that a snapshot cannot have. A second entry of the same path replaces the first. */
+  async add(entry: SnapshotEntry): Promise<void> {
+    this.#count();
+    const path = parseEntryPath(entry.path);
+    if (entry.kind === 'directory') return this.#addDirectory(path, entry.path);
+    if (path === '') throw refusal(entry.path, 'is the root of the snapshot and must be a directory');
+    if (this.#directories.has(path)) throw refusal(entry.path, 'was a directory before');
+    await this.#addDirectory(parentOf(path), entry.path);
+    const file = join(this.#root, path);
+    if (entry.kind === 'hardlink') return this.#addHardLink(path, entry.target);
+    await rm(file, { force: true });
+    if (entry.kind === 'file') return this.#addFile(file, entry);
+    checkLinkTarget(path, entry.target);
+    await symlink(entry.target, file);
+  }
+
+  async #addDirectory(path: string, shown: string): Promise<void> {
+    if (this.#directories.has(path)) return;
+    await this.#addDirectory(parentOf(path), shown);
+    try {
+      await mkdir(join(this.#root, path));
+    } catch (cause) {
+      throw refusal(shown, 'is below an entry that is no directory', cause);
+    }
+    // The umask does not count.
+    await chmod(join(this.#root, path), DIRECTORY_MODE);
+    this.#directories.add(path);
+  }
+
+  async #addFile(file: string, entry: SnapshotEntry & { readonly kind: 'file' }): Promise<void> {
+    await using handle = await open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    for await (const piece of entry.content) {
+      this.#bytes += piece.length;
+      if (this.#bytes > this.#limits.maxBytes)
+        throw new InputError(`The snapshot has more than ${this.#limits.maxBytes} bytes`);
+      await handle.writeFile(piece);
+    }
+    await handle.chmod(entry.isExecutable ? EXECUTABLE_MODE : FILE_MODE);
+    await handle.utimes(entry.modifiedMs / 1000, entry.modifiedMs / 1000);
+  }
+
+  async #addHardLink(path: string, target: string): Promise<void> {
+    const other = parseEntryPath(target);
+    const file = join(this.#root, other);
+    // Of a link, the file that it names could lie outside.
+    const isFile = this.#directories.has(parentOf(other)) && (await isRegularFile(file));
+    if (!isFile) throw refusal(path, 'is a hard link to something that is no file of the snapshot');
+    if (other === path) return;
+    await rm(join(this.#root, path), { force: true });
+    await link(file, join(this.#root, path));
+  }
+
+  #count(): void {
+    this.#entries += 1;
+    if (this.#entries > this.#limits.maxEntries)
+      throw new InputError(`The snapshot has more than ${this.#limits.maxEntries} entries`);
+  }
+}
+
+function parentOf(path: string): string {
+  const parent = dirname(path);
+  return parent === '.' ? '' : parent;
+}
+
+async function isRegularFile(file: string): Promise<boolean> {
+  const stats = await lstat(file).catch(() => undefined);
+  return stats?.isFile() ?? false;
+}
