@@ -123,7 +123,7 @@ function startCommand({ namespaces, uid, cgroupFiles, maxProcesses, box, command
 }
 
 /**
- * Kills the first process of the pid namespace, with which the kernel kills all others before bwrap is told: once bwrap
+ * Kills the first process of the pid namespace, with which the kernel kills all others before bwrap learns of it: once bwrap
  * has exited, nothing is left. Before there is such a process, the child itself.
  */
 function killInner(pid: number): void {

@@ -79,7 +79,7 @@ const onHost: readonly string[] = [
   'a BPF map',
   'a performance event',
   'an io uring',
-  'a page fault handler',
+  'a handler of missing pages',
   'a fixed address space',
   'a comparison of kernel objects',
   'a writable usr',

@@ -496,7 +496,7 @@ def an_io_uring():
 
 
 @attempt
-def a_page_fault_handler():
+def a_handler_of_missing_pages():
     os.close(syscall('userfaultfd', 1))
     return True
 
