@@ -7,7 +7,7 @@ import type { Wiring } from '../module.ts';
 import { mergeDocuments } from '../proxy-documents/merged-document.ts';
 import { parseDocument, type ProxyDocument, secretNamesIn } from '../proxy-documents/parsed-document.ts';
 import { checkDocument } from '../proxy-documents/resolved-document.ts';
-import { type Reader, requireTransaction } from '../store/database.ts';
+import type { Reader } from '../store/database.ts';
 import { openSecrets } from '../workspace-secrets/contract.ts';
 import { readProfile } from './contract.ts';
 import { newProfile, profile, profileChange, profileSummary } from './profile-schema.ts';
@@ -72,7 +72,7 @@ function createRoute({ vault, config }: Rules): Route {
       return document;
     },
     async handle({ db, workspaceId, body: { name, is_default } }, document) {
-      const write = { vault, trx: requireTransaction(db), workspaceId };
+      const write = { vault, trx: db, workspaceId };
       const created = await createProfile(write, { name, is_default, document });
       return { body: toProfile(created), resources: [created.id] };
     },
@@ -104,7 +104,7 @@ function changeRoute({ vault, config }: Rules): Route {
       return { document, basedOn: stored.version };
     },
     async handle({ db, workspaceId, params, body: { name, is_default } }, replacement) {
-      const write = { vault, trx: requireTransaction(db), workspaceId };
+      const write = { vault, trx: db, workspaceId };
       const changed = await changeProfile(write, params.profile_id, { name, is_default, replacement });
       return { body: toProfile(changed), resources: [changed.id] };
     },
@@ -121,7 +121,7 @@ function deleteRoute({ vault }: Rules): Route {
     responses: { 204: null },
     failures: [404, 409],
     async handle({ db, workspaceId, params }) {
-      await deleteProfile({ vault, trx: requireTransaction(db), workspaceId }, params.profile_id);
+      await deleteProfile({ vault, trx: db, workspaceId }, params.profile_id);
     },
   });
 }

@@ -32,12 +32,6 @@ export type Transaction = KyselyTransaction<Tables>;
 /** The database for reading alone. */
 export type Reader = Pick<Database, 'selectFrom'>;
 
-/** What a tracked route gets as its database. Throws an Error for one that is no transaction. */
-export function requireTransaction(db: Database): Transaction {
-  if (!db.isTransaction) throw new Error('this must run in a transaction');
-  return db as Transaction;
-}
-
 /** Decides when `work` may run. */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 

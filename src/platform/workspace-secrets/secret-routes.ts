@@ -2,7 +2,6 @@
 import { toLocKey, z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
-import { requireTransaction } from '../store/database.ts';
 import type { Vault } from '../vault/vault.ts';
 import { listSecretNames } from './contract.ts';
 import { changeSecrets, secretChanges } from './secret-changes.ts';
@@ -33,7 +32,7 @@ export function createSecretRoutes(vault: Vault): readonly Route[] {
     responses: { 200: z.strictObject({}) },
     prepare: () => vault.prepare(),
     async handle({ db, workspaceId, body }) {
-      const changed = await changeSecrets({ vault, trx: requireTransaction(db) }, workspaceId, body);
+      const changed = await changeSecrets({ vault, trx: db }, workspaceId, body);
       return {
         body: {},
         resources: changed.map(({ id }) => id),
