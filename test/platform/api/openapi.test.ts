@@ -195,6 +195,15 @@ describe('the document', () => {
     }
   });
 
+  it('says 429 of a route that anybody may call and that runs a limited number of times', () => {
+    const limited = routes.filter(
+      ({ access, limits }) => access.to === 'anyone' && limits?.running !== undefined,
+    );
+    expect(limited.map(({ method, path }) => `${method} ${path}`)).toContain('POST /login');
+    for (const { method, path } of limited)
+      expect(document.paths[path]?.[method.toLowerCase()]?.responses).toHaveProperty('429');
+  });
+
   it('says 431 of exactly the routes whose query has a list: a valid one can be longer than a head may be', () => {
     const listed = operations.filter(([, , { parameters }]) =>
       parameters.some((one) => 'schema' in one && one.in === 'query' && one.schema['type'] === 'array'),

@@ -122,8 +122,9 @@ function operationIdOf({ method, path }: Route): string {
 }
 
 function responsesOf(route: Route): Readonly<Record<string, object>> {
-  const { responses, failures = [], access, method, query } = route;
-  const refused = access.schemes.length === 0 ? [422] : [401, 403, 422, 429];
+  const { responses, failures = [], access, method, query, limits } = route;
+  const busy = limits?.running === undefined ? [] : [429];
+  const refused = access.schemes.length === 0 ? [422, ...busy] : [401, 403, 422, 429];
   // A body is read, and rejected, also where the route takes none.
   const unreadable = method === 'GET' ? [] : [400, 413, 415];
   // A list within its schema can be longer than a head may be.
