@@ -119,7 +119,7 @@ function describe(issue: z.core.$ZodIssue): Described {
     case 'invalid_union':
       return lacksTag(issue) ? MISSING : { msg: issue.message, type: 'union_tag_invalid' };
     case 'invalid_format':
-      return { msg: issue.message, type: 'string_pattern_mismatch' };
+      return { msg: DEFAULT_MESSAGES.get(issue.message) ?? issue.message, type: 'string_pattern_mismatch' };
     default:
       return { msg: issue.message, type: 'value_error' };
   }
@@ -132,6 +132,12 @@ function lacksTag({ input, discriminator }: z.core.$ZodIssueInvalidUnion): boole
     discriminator !== undefined && typeof input === 'object' && input !== null && !(discriminator in input)
   );
 }
+
+/** Those of zod that name its own terms. */
+const DEFAULT_MESSAGES: ReadonlyMap<string, string> = new Map([
+  ['Invalid GUID', 'Input must be a UUID'],
+  ['Invalid UUID', 'Input must be a UUID'],
+]);
 
 const MISSING: Described = { msg: 'Field required', type: 'missing' };
 

@@ -3,7 +3,7 @@ import { InputError } from '../base/input-error.ts';
 import { z } from '../base/schema.ts';
 import type { InstallationResult } from '../platform/audit-verification.ts';
 import type { PlatformConfig } from '../platform/config.ts';
-import { parseCommandLine, usageLine } from './command/declaration.ts';
+import { missing, parseCommandLine, unexpected } from './command/declaration.ts';
 import { auditCommand } from './command/platform-commands.ts';
 import { misspeltVariables, readPlatformConfig } from './platform.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
@@ -12,10 +12,9 @@ import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 export async function run(args: string[]): Promise<number> {
   refuseRuntimeSwitches(process.env);
   const { values, operands } = parseCommandLine(auditCommand, args);
-  if (operands.length !== 1 || operands[0] !== 'verify') {
-    process.stderr.write(`usage: ${usageLine(auditCommand)}\n`);
-    return 2;
-  }
+  const [action, ...more] = operands;
+  if (action === undefined) throw missing(auditCommand, 'command: audit verify');
+  if (action !== 'verify' || more.length > 0) throw unexpected(auditCommand, more[0] ?? action);
   const { organization, checkpoints, 'public-key': publicKeyFiles = [], ...given } = values;
   if (organization !== undefined && !z.guid().safeParse(organization).success)
     throw new InputError('--organization must be the id of an organization');

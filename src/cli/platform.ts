@@ -91,15 +91,20 @@ export async function readPlatformConfig(
   env: NodeJS.ProcessEnv,
 ): Promise<PlatformConfig | undefined> {
   const document = file === undefined ? {} : await readDocument(file);
-  const overrides = Object.entries({
-    SALLYPORT_PLATFORM_ROLE: given.role,
-    SALLYPORT_PLATFORM_LISTEN: given.listen,
-    SALLYPORT_PLATFORM_METRICS_LISTEN: given['metrics-listen'],
-    SALLYPORT_PLATFORM_DATA_DIR: given['data-dir'],
-  }).filter(([, value]) => value !== undefined);
-  const parsed = parsePlatformConfig(document, { ...env, ...Object.fromEntries(overrides) });
+  const options = ['role', 'listen', 'metrics-listen', 'data-dir'] as const;
+  const overrides = options.flatMap((option) => {
+    const value = given[option];
+    return value === undefined ? [] : [{ option, variable: platformCommand.options[option].variable, value }];
+  });
+  const overridden = Object.fromEntries(overrides.map(({ variable, value }) => [variable, value]));
+  const parsed = parsePlatformConfig(document, { ...env, ...overridden });
   if (parsed.ok) return parsed.value;
-  process.stderr.write(formatIssues(file ?? 'sallyport', parsed.issues));
+  const byVariable = new Map<unknown, string>(overrides.map(({ option, variable }) => [variable, option]));
+  const issues = parsed.issues.map((issue) => {
+    const option = byVariable.get(issue.loc[0]);
+    return option === undefined ? issue : { ...issue, loc: [`--${option}`, ...issue.loc.slice(1)] };
+  });
+  process.stderr.write(formatIssues(file ?? 'sallyport', issues));
   return undefined;
 }
 

@@ -56,9 +56,12 @@ const publicUrl = z.string().refine((text) => /^https:\/\/[^/?#]+\/?$/.test(text
 });
 const checkpoints = z
   .string()
-  .refine((text) => /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:).+)$/s.test(text), {
-    message: 'must be the path of a file or s3://bucket/prefix',
-  });
+  .refine(
+    (text) => /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:|[A-Za-z][A-Za-z0-9+.-]*:\/\/).+)$/s.test(text),
+    {
+      message: 'must be the path of a file or s3://bucket/prefix',
+    },
+  );
 const file = z.string().min(1);
 const limit = z.int().min(1).max(1_000_000_000);
 

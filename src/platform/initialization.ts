@@ -5,7 +5,7 @@ import type { Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { parseKey } from './identity/api-key.ts';
 import { type NewOrganization, createFirstOrganization } from './management/first-organization.ts';
-import { recordCreation } from './organization-administration.ts';
+import { parseOrganizationName, recordCreation } from './organization-administration.ts';
 import { openStorage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import { createMasterKeys } from './vault/master-key-registry.ts';
@@ -23,6 +23,7 @@ export async function initialize(
   config: PlatformConfig,
   { log, name, key }: InitializationOptions,
 ): Promise<NewOrganization | 'there'> {
+  const organizationName = parseOrganizationName(name);
   // Before a database is created, which would be there at the next attempt.
   if (config.vault.isProvided) await readMasterKeys(config.vault.masterKeyFile);
   const storage = await openStorage(config, log);
@@ -30,7 +31,7 @@ export async function initialize(
     // Now: the embedded server has created the data directory, which its own user must be able to enter.
     await createMasterKeys(storage.pools.writes, config.vault);
     return await storage.pools.writes.write(async (trx) => {
-      const created = await createFirstOrganization(trx, { name, key });
+      const created = await createFirstOrganization(trx, { name: organizationName, key });
       await recordCreation(trx, created);
       return created;
     });

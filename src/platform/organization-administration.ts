@@ -18,7 +18,7 @@ export async function addOrganization(
   config: Installation,
   options: Omit<OrganizationOptions, 'key'>,
 ): Promise<NewOrganization> {
-  const name = parseName(options.name);
+  const name = parseOrganizationName(options.name);
   await using database = await openOperatorStore(config, 1);
   return await database.store.write(async (trx) => {
     const created = await createOrganization(trx, { ...options, name });
@@ -57,7 +57,7 @@ export async function setOrganization(
   organizationId: string,
   { name, plan, isPersonal, canUseAuditLogs }: OrganizationChange,
 ): Promise<OrganizationSettings> {
-  const named = name === undefined ? {} : { display_name: parseName(name) };
+  const named = name === undefined ? {} : { display_name: parseOrganizationName(name) };
   await using database = await openOperatorStore(config, 1);
   return await database.store.write(async (trx) => {
     const { display_name, ...changed } = await trx
@@ -88,7 +88,8 @@ export async function setOrganization(
   });
 }
 
-function parseName(text: string): string {
+/** Throws an InputError for a name that the API would reject too. */
+export function parseOrganizationName(text: string): string {
   const parsed = displayName.safeParse(text);
   if (parsed.success) return parsed.data;
   throw new InputError(

@@ -50,9 +50,10 @@ async function findOldestWorkspace(db: Database, organizationId: string): Promis
 }
 
 async function findOrganization(db: Database, id: string | undefined): Promise<string> {
-  let query = db.selectFrom('organizations').select('id').limit(2);
+  let query = db.selectFrom('organizations').select(['id', 'display_name']).orderBy('created_at').limit(MOST);
   if (id !== undefined) query = query.where('id', '=', id);
-  const [found, another] = await query.execute();
+  const all = await query.execute();
+  const [found, another] = all;
   if (found === undefined)
     throw new InputError(
       id === undefined
@@ -60,6 +61,15 @@ async function findOrganization(db: Database, id: string | undefined): Promise<s
         : 'There is no organization with this id',
     );
   if (another !== undefined)
-    throw new InputError('There are several organizations: choose one with --organization');
+    throw new InputError(
+      ['There are several organizations: choose one with --organization', ...all.map(toLine)].join('\n'),
+    );
   return found.id;
+}
+
+/** Of the organizations that a message lists. */
+const MOST = 50;
+
+function toLine({ id, display_name }: { readonly id: string; readonly display_name: string }): string {
+  return `${id} ${display_name}`;
 }

@@ -6,7 +6,7 @@ import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAvailability } from './store/availability.ts';
 import { parseConnections } from './store/connection.ts';
-import { codeOf } from './store/database-error.ts';
+import { codeOf, isUnreachable } from './store/database-error.ts';
 import { type PostgresServer, openPostgres } from './store/embedded/postgres-server.ts';
 import type { Job } from './store/job.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
@@ -101,11 +101,34 @@ async function openMigrated(
   const server = await openDatabaseServer(config, log);
   try {
     const migrations = (await loading).migrationsOf();
-    const isDone = migrated === 'when needed' && (await isCurrent(server.connection, migrations));
-    return { server, migrations, applied: isDone ? 0 : await migrateServer(server, migrations) };
+    const isDone =
+      migrated === 'when needed' &&
+      (await naming(server, 'DATABASE_URL', isCurrent(server.connection, migrations)));
+    const owner = config.database.ownerUrl === undefined ? 'DATABASE_URL' : OWNER_URL;
+    const applied = isDone ? 0 : await naming(server, owner, migrateServer(server, migrations));
+    return { server, migrations, applied };
   } catch (error) {
     await server.close();
     throw error;
+  }
+}
+
+const OWNER_URL = 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL';
+
+/** No such role or password, no such database. */
+const REFUSALS: ReadonlySet<string> = new Set(['28000', '28P01', '3D000']);
+
+/** An error of the connection names the variable that the connection comes from; the text of PostgreSQL names no password. */
+async function naming<T>({ kind }: DatabaseServer, variable: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    const { message } = cause as Error;
+    if (kind === 'embedded') throw cause;
+    if (REFUSALS.has(codeOf(cause) ?? ''))
+      throw new InputError(`${variable}: the server refuses the connection: ${message}`, { cause });
+    if (!isUnreachable(cause)) throw cause;
+    throw new Error(`The database that ${variable} names cannot be reached: ${message}`, { cause });
   }
 }
 
@@ -121,10 +144,18 @@ async function migrateServer(
     const isRefused = [cause, (cause as Error).cause].some((one) => codeOf(one) === INSUFFICIENT_PRIVILEGE);
     if (kind === 'embedded' || !isRefused) throw cause;
     throw new InputError(
-      `The schema of the database is not that of this version, and ${ownerConnection.user} may not change it. Run sallyport platform migrate with SALLYPORT_PLATFORM_DATABASE_OWNER_URL set to the URL of the owner of the tables`,
+      `The schema of the database is not that of this version, and ${ownerConnection.user} may not change it: ${reasonOf(cause)}. Run sallyport platform migrate with ${OWNER_URL} set to the URL of the owner of the tables`,
       { cause },
     );
   }
+}
+
+/** What the owner lacks, which may be the right to create a role; below a migration that failed, the text of PostgreSQL. */
+function reasonOf(cause: unknown): string {
+  const { message, cause: below } = cause as Error;
+  return codeOf(below) === INSUFFICIENT_PRIVILEGE && message.startsWith('Migration ')
+    ? `${message}: ${(below as Error).message}`
+    : message;
 }
 
 /** For migrations, and for an administrator. */

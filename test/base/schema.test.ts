@@ -25,6 +25,8 @@ const schema = z.strictObject({
     .string()
     .regex(/^[a-z]$/, { error: 'Input must be one letter' })
     .optional(),
+  id: z.uuid().optional(),
+  any_id: z.guid().optional(),
 });
 
 const rows: readonly [
@@ -71,6 +73,8 @@ const rows: readonly [
   ],
   ['a check of our own', { even: 1 }, ['even'], 'value_error', 'Input must be even'],
   ['a pattern', { code: '1' }, ['code'], 'string_pattern_mismatch', 'Input must be one letter'],
+  ['no UUID', { id: '1' }, ['id'], 'string_pattern_mismatch', 'Input must be a UUID'],
+  ['no UUID of any variant', { any_id: '1' }, ['any_id'], 'string_pattern_mismatch', 'Input must be a UUID'],
 ];
 
 describe('an issue', () => {

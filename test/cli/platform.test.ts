@@ -149,7 +149,8 @@ describe('a recovery', SLOW, () => {
     expect(await attempt([])).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('--organization'),
+      // Who has lost all keys knows no ids.
+      stderr: expect.stringContaining(`choose one with --organization\n${first?.id} First\n`),
     });
     expect(await attempt(['--organization', randomUUID()])).toMatchObject({ code: 2, stdout: '' });
     expect(await attempt(['--organization', first?.id ?? ''])).toMatchObject({ code: 0 });
@@ -307,6 +308,11 @@ describe('invalid settings', () => {
       'unexpected argument acme. Usage: sallyport platform [OPTIONS]',
     ],
     [
+      'a name that the API rejects',
+      ['init', '--name', 'x'.repeat(129), '--data-dir', '/nowhere'],
+      'The name must have 1 to 128 characters',
+    ],
+    [
       'an option of another command',
       ['recover', '--name', 'Acme'],
       '--name is no option of recover: it belongs to init and organization',
@@ -319,6 +325,28 @@ describe('invalid settings', () => {
   ])('include %s, which is named', async (_, args, sentence) => {
     const { code, stderr } = await runToEnd(process.execPath, [program, 'platform', ...args]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)]);
+  });
+
+  it('name the variable of a database that cannot be reached, and of one that is not there', async () => {
+    const { database, dataDirectory } = await onDatabase();
+    const closed = 'postgresql://a@127.0.0.1:1/a';
+    const absent = database.url.replace(/\/[^/?]+(?=\?|$)/, '/absent');
+    const attempt = (url: string): Promise<unknown> =>
+      runToEnd(process.execPath, [program, 'platform', 'init'], {
+        env: { SALLYPORT_PLATFORM_DATA_DIR: dataDirectory, DATABASE_URL: url },
+      });
+    expect(await attempt(closed)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'The database that DATABASE_URL names cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
+      ),
+    });
+    expect(await attempt(absent)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(
+        'DATABASE_URL: the server refuses the connection: database "absent" does not exist',
+      ),
+    });
   });
 
   it.each([

@@ -92,6 +92,19 @@ describe('settings', () => {
   });
 });
 
+describe('the place of the checkpoints', () => {
+  it.each([
+    ['s3://bucket/prefix', true],
+    ['/var/lib/checkpoints.jsonl', true],
+    ['checkpoints.jsonl', true],
+    // A file in a directory `https:` is what nobody means.
+    ['https://bucket.example.com/prefix', false],
+    ['gs://bucket', false],
+  ])('%s: %s', (text, isValid) =>
+    expect(parsePlatformConfig({}, { SALLYPORT_PLATFORM_AUDIT_CHECKPOINTS: text }).ok).toBe(isValid),
+  );
+});
+
 describe('a listener that other machines can reach', () => {
   it.each([
     ['127.0.0.1', false],

@@ -40,7 +40,7 @@ const ERRORS = {
   conflict: [409, 'The state of the resource does not allow this'],
   too_large: [413, 'The request body is too large'],
   start_failed: [422, 'It could not be started'],
-  content_type: [415, 'Send JSON, with Content-Type: application/json'],
+  content_type: [415, 'Send JSON in UTF-8, with Content-Type: application/json'],
   content_coding: [415, 'The body has a Content-Encoding that is not accepted: see Accept-Encoding'],
   expectation: [417, 'Expect must be 100-continue'],
   too_many: [429, 'Too many requests: try again later'],

@@ -191,7 +191,7 @@ async function enter(
   };
   // Before anything else is done for the caller: what is rejected then counts too.
   const onCaller = (partly: Grant): void => {
-    request.note({ keyId: partly.caller?.keyId });
+    request.note({ keyId: partly.caller?.keyId, organizationId: partly.organizationId });
     onKnown(partly);
     admit(partyOfCaller(partly));
   };
@@ -199,6 +199,8 @@ async function enter(
   const hasKeys = access.schemes.length > 0;
   const granted = hasKeys ? await takeTurn(entry.peer, () => access.enter(entry)) : await access.enter(entry);
   if (hasKeys) request.connection.authenticated();
+  const { organizationId } = granted;
+  if (organizationId !== undefined) request.note({ organizationId });
   admit(partyOf(route, granted));
   return granted;
 }

@@ -5,6 +5,7 @@ import { DomainError } from '../../../src/base/domain-error.ts';
 import { RequestError } from '../../../src/base/http/request-body.ts';
 import { z } from '../../../src/base/schema.ts';
 import { inWorkspace } from '../../../src/platform/api/access.ts';
+import type { RequestFacts } from '../../../src/platform/api/api-request.ts';
 import { eventStream } from '../../../src/platform/api/responses.ts';
 import {
   defineRoute,
@@ -14,6 +15,7 @@ import {
   type Route,
   type Waiting,
 } from '../../../src/platform/api/route.ts';
+import { createApiRequest } from '../../support/api-request.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
 
 type Work = {
@@ -371,6 +373,18 @@ describe('respond', () => {
     };
     expect((await wait({ draining: draining.signal })).status).toBe(503);
     expect([(await listeners()).length, await events()]).toEqual([2, [true, true]]);
+  });
+});
+
+describe('the line of a request in the log', () => {
+  it('names its key and its organization', async () => {
+    let facts: RequestFacts = {};
+    const note = (more: RequestFacts): void => void (facts = { ...facts, ...more });
+    const response = await api.api(
+      createApiRequest('/v2/listeners', { headers: { 'x-api-key': key }, note }),
+    );
+    expect(response.status).toBe(200);
+    expect(facts).toEqual({ route: '/v2/listeners', keyId: expect.any(String), organizationId });
   });
 });
 

@@ -162,8 +162,8 @@ function describe(
 }
 
 const DESCRIPTION =
-  'The response for an id of another workspace or organization is the same as for one that does not exist. A field of ' +
-  'a body that is not described here is rejected, and below /v1/ a query parameter too; elsewhere it is ignored. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
+  'The response for an id of another workspace or organization is the same as for one that does not exist. Below ' +
+  '/v1/ a field or a query parameter that is not described here is rejected, elsewhere it is ignored. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
 
 /** What the server responds before it looks for a route, or to a method that the path does not have. */
 const WITHOUT_ROUTE =
