@@ -30,7 +30,7 @@ export type BoxHostOptions = {
   readonly attachedListen: PortRange;
   readonly log: Log;
   /** What isolates boxes; by default nothing does. */
-  readonly createEngine?: (store: BoxStore) => Promise<BoxEngine>;
+  readonly createEngine?: () => Promise<BoxEngine | undefined>;
   /** How long it runs without a platform. */
   readonly idleMs?: number;
 };
@@ -64,7 +64,7 @@ export async function createBoxHost(options: BoxHostOptions): Promise<BoxHost> {
   const store = await BoxStore.open(directory);
   const sidecars = new Sidecars({ directory, program, records, log, onLost: notify });
   const engine =
-    (await options.createEngine?.(store)) ?? createAttachedEngine(attachedListen, () => store.ports());
+    (await options.createEngine?.()) ?? createAttachedEngine(attachedListen, () => store.ports());
   const boxes: Boxes = new Boxes({
     ...{ engine, sidecars, store, log },
     onChange: notify,

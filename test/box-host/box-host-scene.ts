@@ -40,7 +40,7 @@ export type SceneOptions = {
   readonly attachedListen?: string;
   /** `process`: a box host of its own, as the platform starts it. */
   readonly as?: 'process';
-  readonly createEngine?: BoxHostOptions['createEngine'];
+  readonly createEngine?: (directory: string) => ReturnType<NonNullable<BoxHostOptions['createEngine']>>;
 };
 
 export async function createBoxHostScene({
@@ -67,7 +67,7 @@ export async function createBoxHostScene({
           attachedListen: listen,
           log: createLog('silent', { write: () => undefined }),
           program: { command: sallyport, config, env: cleanEnvironment() },
-          ...(createEngine && { createEngine }),
+          ...(createEngine && { createEngine: () => createEngine(directory) }),
         });
   const runtime = await createBoxHostRuntime({
     command: sallyport,

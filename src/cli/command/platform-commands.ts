@@ -106,6 +106,12 @@ export const boxHostCommand = {
   summary: 'run the boxes of this machine (started by the platform)',
   options: {
     directory: { type: 'string', value: 'DIR', text: 'directory of its sockets and files, mode 0700' },
+    runtime: {
+      type: 'string',
+      value: 'RUNTIME',
+      text: 'bubblewrap (isolated boxes), attached (boxes that somebody else runs), or auto',
+      fallback: 'attached',
+    },
     'attached-listen': {
       type: 'string',
       value: 'ADDRESS:PORTS',

@@ -79,7 +79,9 @@ export class BoxHostConnection {
     const sent = await this.#request(ask, headers, (response) => {
       readAll(response).then((bytes) => reject(errorOf(parseJson(bytes))), reject);
     });
-    sent.on('upgrade', (_, socket: Duplex, head: Buffer) => {
+    sent.on('upgrade', (_, socket, head: Buffer) => {
+      // A client may be silent for hours.
+      if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });

@@ -11,6 +11,8 @@ export type BoxHostProgram = {
   /** The command that `box-host` is appended to. */
   readonly command: readonly string[];
   readonly directory: string;
+  /** `auto`: isolated where the machine can. */
+  readonly runtime?: 'attached' | 'bubblewrap' | 'auto' | undefined;
   /** `ADDRESS:PORT` or `ADDRESS:FIRST-LAST`, of the listeners of attached boxes. */
   readonly attachedListen?: string | undefined;
   /** A config file for its sidecars. */
@@ -55,10 +57,17 @@ export async function ensureBoxHost(program: BoxHostProgram): Promise<void> {
   }
 }
 
-function start({ command, directory, attachedListen, sidecarConfigFile }: BoxHostProgram): ChildProcess {
+function start({
+  command,
+  directory,
+  runtime,
+  attachedListen,
+  sidecarConfigFile,
+}: BoxHostProgram): ChildProcess {
   const [file = '', ...args] = command;
   const options = [
     ...['--directory', directory],
+    ...(runtime === undefined ? [] : ['--runtime', runtime]),
     ...(attachedListen === undefined ? [] : ['--attached-listen', attachedListen]),
     ...(sidecarConfigFile === undefined ? [] : ['--sidecar-config', sidecarConfigFile]),
   ];

@@ -91,6 +91,8 @@ describe('a connection to the data plane', () => {
     });
     expect(scene.runtime.kind).toBe('bubblewrap');
     const connection = await scene.runtime.openAgent(box.id);
+    // Of idle connections.
+    expect(Reflect.get(connection, 'timeout')).toBe(0);
     expect(await execute(connection, 'echo $((40 + 2))')).toEqual({
       status: 200,
       body: { stdout: '42\n', stderr: '', exit_code: 0 },

@@ -1,0 +1,110 @@
+// Boxes that bubblewrap isolates, as the box host runs them: their only way out is the listener of their sidecar.
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { request as requestHttp } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../src/base/log.ts';
+import { createBubblewrapEngine } from '../../src/box-host/bubblewrap-engine.ts';
+import { detectCapabilities } from '../../src/box-host/bubblewrap/capabilities.ts';
+import { linkUsr } from '../../src/box-host/snapshots/base-snapshot.ts';
+import { type BoxHostScene, createBoxHostScene, policyOf, specOf } from './box-host-scene.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+async function createIsolatedScene(): Promise<BoxHostScene> {
+  const found = await detectCapabilities();
+  if (found.obstacles.length > 0)
+    throw new Error(`this machine isolates no boxes: ${found.obstacles.join('; ')}`);
+  const lines: string[] = [];
+  const log = createLog('info', { write: (line) => void lines.push(line) });
+  return createBoxHostScene({
+    async createEngine(directory) {
+      await writeBase(join(directory, 'bubblewrap', 'snapshots', 'base'));
+      return createBubblewrapEngine({ directory, found, log });
+    },
+  });
+}
+
+/** The programs of this machine, without the search for what only root may read. */
+async function writeBase(directory: string): Promise<void> {
+  await mkdir(join(directory, 'root', 'usr'), { recursive: true });
+  await linkUsr(join(directory, 'root'));
+  const manifest = { bytes: 0, entries: 0, hostUsr: { hidden: [] } };
+  await writeFile(join(directory, 'snapshot.json'), JSON.stringify(manifest));
+}
+
+async function run(
+  { runtime }: BoxHostScene,
+  id: string,
+  command: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const connection = await runtime.openAgent(id);
+  const headers = { Host: 'box', 'Content-Type': 'application/json' };
+  const asked = requestHttp({
+    createConnection: () => connection,
+    method: 'POST',
+    path: '/execute',
+    headers,
+  });
+  asked.end(JSON.stringify({ command }));
+  const [response] = await once(asked, 'response');
+  let text = '';
+  for await (const part of response) text += String(part);
+  connection.destroy();
+  return JSON.parse(text);
+}
+
+describe('an isolated box', () => {
+  it('gets the header of its rule, trusts the CA of its proxy, and reaches nothing else', async () => {
+    await using scene = await createIsolatedScene();
+    const { runtime, origin } = scene;
+    const box = specOf({ envVars: { OWN: 'of-the-box' }, limits: { fsCapacityBytes: 64 * MEBIBYTE } });
+    const started = await runtime.start(box, policyOf(1, 'key'));
+    expect(started.proxyUrl).toBeUndefined();
+    const authority = `api.localhost:${origin.port}`;
+    // The name is one of loopback, which programs call directly.
+    const proxied = await run(
+      scene,
+      box.id,
+      `curl -sS --noproxy '' -o /dev/null -w '%{http_code}' https://${authority}/; echo " $OWN"`,
+    );
+    expect(proxied).toEqual({ stdout: '200 of-the-box\n', stderr: '', exit_code: 0 });
+    expect(origin.requests.at(-1)?.headers).toContainEqual(['X-Key', 'key']);
+    const direct = await run(scene, box.id, `curl -sS --max-time 20 --noproxy '*' https://${authority}/`);
+    expect(direct).toMatchObject({ exit_code: 7 });
+    // Its files and its rules are there after a restart of the agent and of the box.
+    await run(scene, box.id, 'echo kept > ~/file');
+    await runtime.applyPolicy(box.id, policyOf(2, 'changed'));
+    await run(scene, box.id, `curl -sS --noproxy '' -o /dev/null https://${authority}/`);
+    expect(origin.requests.at(-1)?.headers).toContainEqual(['X-Key', 'changed']);
+    await runtime.stop(box.id);
+    await expect(runtime.openAgent(box.id)).rejects.toMatchObject({ kind: 'failed' });
+    await runtime.start(box, policyOf(3, 'again'));
+    if ((await runtime.capabilities()).storage.isHeld && process.getuid?.() === 0)
+      expect(await run(scene, box.id, 'cat ~/file')).toMatchObject({ stdout: 'kept\n' });
+    await runtime.remove(box.id);
+    expect(await runtime.list()).toEqual([]);
+  });
+
+  it('is served again, by the same socket, when its sidecar was killed', async () => {
+    await using scene = await createIsolatedScene();
+    const { runtime, host, origin } = scene;
+    const box = specOf({ limits: { fsCapacityBytes: 64 * MEBIBYTE } });
+    await runtime.start(box, policyOf(1, 'before'));
+    await run(scene, box.id, 'true');
+    const [pid = 0] = host?.sidecars.pids() ?? [];
+    process.kill(pid, 'SIGKILL');
+    for await (const _ of runtime.changes(new AbortController().signal))
+      if ((await runtime.list())[0]?.appliedVersion === 0) break;
+    // It waits at the socket, which the box host keeps open, until the rules are pushed.
+    const waiting = run(
+      scene,
+      box.id,
+      `curl -sS --noproxy '' -o /dev/null -w '%{http_code}' https://api.localhost:${origin.port}/`,
+    );
+    await runtime.start(box, policyOf(2, 'after'));
+    expect(await waiting).toMatchObject({ stdout: '200' });
+    expect(origin.requests.at(-1)?.headers).toContainEqual(['X-Key', 'after']);
+  });
+});
