@@ -2,10 +2,12 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { projectRoot } from '../../support/spawned-process.ts';
 import { createScratch } from '../../support/scratch.ts';
+import { denied } from './seccomp/denied-calls.ts';
 import { missing, recordRun, titled } from '../isolation.ts';
 import {
   createTestBoxes,
@@ -158,7 +160,7 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
     expect(absent).toMatchObject({ code: 1, lastLines: expect.stringMatching(/execvp .none/) });
   });
 
-  it('that writes a gigabyte to its standard error costs a few kilobytes', async () => {
+  it('that writes a gigabyte to its standard error costs a few kilobytes', { tags: ['long'] }, async () => {
     await using made = await createTestBoxes();
     const box = await made.open('one');
     const { lastLines, code } = await runProgram(box, ['/bin/sh', '-c', 'head -c 1000000000 /dev/zero >&2']);
@@ -249,6 +251,39 @@ describe.skipIf(missing !== undefined)(titled('the limits of a box'), () => {
       'for d in / /dev /usr /etc /.sallyport /proc; do echo x >$d/x && echo $d; done',
     );
     expect(output.split('\n').filter((line) => line.startsWith('/') && !line.includes(':'))).toEqual([]);
+  });
+});
+
+describe.skipIf(missing !== undefined)(titled('the filter of a box'), () => {
+  const code = [
+    'import ctypes, os, sys',
+    'libc = ctypes.CDLL(None, use_errno=True)',
+    'def call(number):',
+    '    libc.syscall.restype = ctypes.c_long',
+    '    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(0)] * 6)',
+    '    return 0 if result >= 0 else ctypes.get_errno()',
+    'print(*[call(int(one)) for one in sys.argv[1:]])',
+    'child = os.fork()',
+    'if child == 0:',
+    '    call(0x40000000 + 39)',
+    '    os._exit(0)',
+    'print(os.WTERMSIG(os.waitpid(child, 0)[1]))',
+  ].join('\n');
+
+  it.skipIf(process.arch !== 'x64')('denies what its table denies, and kills a caller by x32', async () => {
+    await using made = await createTestBoxes();
+    const box = await made.open('one');
+    const numbers = denied.map(([, number]) => String(number));
+    const { output } = await runInBox(box, 'exec /usr/bin/python3 -c "$@"', [
+      code,
+      ...numbers,
+      '435',
+      '9999',
+    ]);
+    const [errors = '', signal] = output.split('\n');
+    // EPERM for each; ENOSYS for clone3 and for a call of a newer kernel.
+    expect(errors.split(' ').map(Number)).toEqual([...denied.map(() => 1), 38, 38]);
+    expect(Number(signal)).toBe(constants.signals.SIGSYS);
   });
 });
 

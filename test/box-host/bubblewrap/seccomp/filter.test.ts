@@ -12,73 +12,10 @@ import {
 } from '../../../../src/box-host/bubblewrap/seccomp/filter.ts';
 import { x64Syscalls } from '../../../../src/box-host/bubblewrap/seccomp/x64-syscalls.ts';
 import { runFilter } from './bpf-interpreter.ts';
+import { denied } from './denied-calls.ts';
 
 const I386 = 0x40000003;
 const LAST_KNOWN = 471;
-
-/** What Docker documents as denied by its default profile without capabilities, with the numbers of both kernels. */
-const denied: readonly (readonly [name: string, x64: number, arm64: number | undefined])[] = [
-  ['acct', 163, 89],
-  ['add_key', 248, 217],
-  ['bpf', 321, 280],
-  ['chroot', 161, 51],
-  ['clock_settime', 227, 112],
-  ['create_module', 174, undefined],
-  ['delete_module', 176, 106],
-  ['fanotify_init', 300, 262],
-  ['finit_module', 313, 273],
-  ['fsconfig', 431, 431],
-  ['fsmount', 432, 432],
-  ['fsopen', 430, 430],
-  ['fspick', 433, 433],
-  ['get_kernel_syms', 177, undefined],
-  ['get_mempolicy', 239, 236],
-  ['init_module', 175, 105],
-  ['io_uring_enter', 426, 426],
-  ['io_uring_register', 427, 427],
-  ['io_uring_setup', 425, 425],
-  ['ioperm', 173, undefined],
-  ['iopl', 172, undefined],
-  ['kcmp', 312, 272],
-  ['kexec_file_load', 320, 294],
-  ['kexec_load', 246, 104],
-  ['keyctl', 250, 219],
-  ['lookup_dcookie', 212, 18],
-  ['mbind', 237, 235],
-  ['mount', 165, 40],
-  ['mount_setattr', 442, 442],
-  ['move_mount', 429, 429],
-  ['move_pages', 279, 239],
-  ['nfsservctl', 180, 42],
-  ['open_by_handle_at', 304, 265],
-  ['open_tree', 428, 428],
-  ['open_tree_attr', 467, 467],
-  ['perf_event_open', 298, 241],
-  ['pidfd_getfd', 438, 438],
-  ['pivot_root', 155, 41],
-  ['process_madvise', 440, 440],
-  ['query_module', 178, undefined],
-  ['quotactl', 179, 60],
-  ['quotactl_fd', 443, 443],
-  ['reboot', 169, 142],
-  ['request_key', 249, 218],
-  ['set_mempolicy', 238, 237],
-  ['setdomainname', 171, 162],
-  ['sethostname', 170, 161],
-  ['setns', 308, 268],
-  ['settimeofday', 164, 170],
-  ['swapoff', 168, 225],
-  ['swapon', 167, 224],
-  ['_sysctl', 156, undefined],
-  ['sysfs', 139, undefined],
-  ['syslog', 103, 116],
-  ['umount2', 166, 39],
-  ['unshare', 272, 97],
-  ['uselib', 134, undefined],
-  ['userfaultfd', 323, 282],
-  ['ustat', 136, undefined],
-  ['vhangup', 153, 58],
-];
 
 /** What programs of a box cannot do without. */
 const needed = [
