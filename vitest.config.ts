@@ -62,6 +62,7 @@ function project(name: string, test: TestProjectInlineConfiguration['test']): Te
       // Tests wait for events, not for time; these end one that hangs, also on a machine that is starved of its processor.
       testTimeout: 60_000,
       hookTimeout: 60_000,
+      expect: { poll: { timeout: 30_000 } },
       ...test,
     },
   };

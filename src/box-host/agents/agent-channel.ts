@@ -144,7 +144,9 @@ export class AgentChannel {
     if (call === undefined) throw new ProtocolError('a frame of a call that does not run');
     if (!call.receive(frame)) return;
     this.#calls.delete(frame.id);
-    if (this.#calls.size === 0) this.onIdle?.();
+    if (this.#calls.size > 0) return;
+    if (this.#pong === undefined) this.#stopWatch();
+    this.onIdle?.();
   }
 
   async #send(type: FrameType, id: number, payload: Buffer): Promise<void> {

@@ -20,7 +20,8 @@ export type CallShape<H, R> = {
   readonly parseResult: (payload: Buffer) => R;
   /** Takes bytes; the consumer grants them when it has used them. */
   onData?(stream: Stream, bytes: Buffer): void;
-  onEnd?(): void;
+  /** No more bytes come; with the reason where the call failed. */
+  onEnd?(error?: AgentError): void;
 };
 
 type SendFrame = (type: FrameType, payload: Buffer) => Promise<void>;
@@ -151,6 +152,6 @@ export class RunningCall<H, R> {
     this.#sendCredit.close();
     this.#head.reject(error);
     this.#result.reject(error);
-    this.#shape.onEnd?.();
+    this.#shape.onEnd?.(error);
   }
 }

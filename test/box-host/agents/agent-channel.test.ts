@@ -174,8 +174,11 @@ describe('an agent', () => {
   });
 
   it('that a command stops fails its calls after a while', async () => {
-    await using agent = startAgent({ ...defaultChannelLimits, silentMs: 300 });
+    const limits = { ...defaultChannelLimits };
+    await using agent = startAgent(limits);
     await run(agent.channel, 'true');
+    // Its start may take longer.
+    limits.silentMs = 300;
     const { call } = beginCommand(agent.channel, 'kill -STOP $PPID');
     await expect(call.result).rejects.toMatchObject({ kind: 'unresponsive' });
   });
