@@ -58,7 +58,7 @@ async function expectNewest(scene: BoxHostScene, wanted: readonly Wanted[]): Pro
 }
 
 describe('after kills at random', () => {
-  it('list and reality agree', { tags: ['long'] }, async () => {
+  it('list and reality agree', { tags: ['long'], timeout: 600_000 }, async () => {
     await using scene = await createBoxHostScene({ as: 'process' });
     const { runtime, directory } = scene;
     const workspaces = [specOf().id, specOf().id];
