@@ -1,6 +1,7 @@
 // `npm run bench`: the benchmark of the proxy, or with a name as its first argument another one.
 const others: Readonly<Record<string, string>> = {
   platform: './platform.ts',
+  neighbours: './neighbours.ts',
   streams: './streams.ts',
   gateway: './gateway.ts',
   writes: './writes.ts',

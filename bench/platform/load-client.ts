@@ -13,6 +13,8 @@ export type Load = {
   /** In place of those of the listeners, with what each response contains. */
   readonly path?: string;
   readonly wanted?: string;
+  /** A response with status 429 is counted apart, and the request is sent again. */
+  readonly mayBeRejected?: boolean;
   readonly clients: number;
   /** Undefined: until each client has sent `requests`. */
   readonly durationMs?: number;
@@ -24,6 +26,7 @@ export type Completed = {
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  readonly rejected: number;
 };
 
 let created = 0;
@@ -38,27 +41,35 @@ process.on('disconnect', () => process.exit());
 
 async function run(load: Load): Promise<Completed> {
   const startMs = performance.now();
-  const latencies = await Promise.all(Array.from({ length: load.clients }, () => runClient(load, startMs)));
+  const all = await Promise.all(Array.from({ length: load.clients }, () => runClient(load, startMs)));
   const seconds = (performance.now() - startMs) / 1000;
-  const { count, p50, p99 } = percentilesOf(latencies.map((each) => Float64Array.from(each)));
-  return { count, seconds, p50Ms: p50, p99Ms: p99 };
+  const { count, p50, p99 } = percentilesOf(all.map(({ latencies }) => Float64Array.from(latencies)));
+  const rejected = all.reduce((sum, one) => sum + one.rejected, 0);
+  return { count, seconds, p50Ms: p50, p99Ms: p99, rejected };
 }
 
-async function runClient(load: Load, startMs: number): Promise<readonly number[]> {
+type Client = { readonly latencies: readonly number[]; readonly rejected: number };
+
+async function runClient(load: Load, startMs: number): Promise<Client> {
   const { port, durationMs = Infinity, requests = Infinity } = load;
   const socket = connect(port, '127.0.0.1').setNoDelay(true);
   await once(socket, 'connect');
   const latencies: number[] = [];
+  let rejected = 0;
   while (latencies.length < requests && performance.now() - startMs < durationMs) {
     const sentMs = performance.now();
     const { text, wanted } = load.method === 'GET' ? nextRead(load) : nextWrite(load);
     const response = await exchange(socket, text);
+    if (load.mayBeRejected === true && response.startsWith('HTTP/1.1 429 ')) {
+      rejected += 1;
+      continue;
+    }
     latencies.push(performance.now() - sentMs);
     if (!response.startsWith(`HTTP/1.1 ${load.method === 'GET' ? 200 : 201} `) || !response.includes(wanted))
       throw new Error(`expected ${wanted}, got ${response}`);
   }
   socket.destroy();
-  return latencies;
+  return { latencies, rejected };
 }
 
 let reads = 0;

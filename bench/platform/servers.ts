@@ -72,17 +72,18 @@ export async function startCountedPlatform(
   installation: Installation,
   host: string,
 ): Promise<ApiServer> {
-  const server = await databaseOf(installation);
-  const { owner } = await readPasswords(join(installation.directory, 'data', 'database'), true);
-  const toUrl = (user: string, password: string): string =>
-    `postgresql:///${server.database}?${new URLSearchParams({ host, user, password })}`;
+  const [runtime, owner] = [await databaseOf(installation), await ownerOf(installation)];
+  const toUrl = ({ database, user, password }: Connection): string => {
+    const parameters = { host, user: String(user), password: String(password) };
+    return `postgresql:///${database}?${new URLSearchParams(parameters)}`;
+  };
   return spawnPlatform(children, installation, {
     name: 'sallyport-counted',
     data: 'data-counted',
     flags: [],
     env: {
-      DATABASE_URL: toUrl(String(server.user), String(server.password)),
-      SALLYPORT_PLATFORM_DATABASE_OWNER_URL: toUrl(OWNER, owner),
+      DATABASE_URL: toUrl(runtime),
+      SALLYPORT_PLATFORM_DATABASE_OWNER_URL: toUrl(owner),
       SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE: join(installation.directory, 'data', 'vault-master.key'),
     },
   });
@@ -160,6 +161,12 @@ export async function databaseOf({ directory }: Installation): Promise<Connectio
   const found = await findRunningServer(join(directory, 'data', 'database'));
   if (typeof found === 'string') throw new Error(`the database server is ${found}`);
   return found;
+}
+
+/** The same server, as the owner of the tables. */
+export async function ownerOf(installation: Installation): Promise<Connection> {
+  const { owner } = await readPasswords(join(installation.directory, 'data', 'database'), true);
+  return { ...(await databaseOf(installation)), user: OWNER, password: owner };
 }
 
 /** Moves the processes of PostgreSQL to the core of the load; returns the first of them. */
