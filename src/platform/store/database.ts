@@ -1,24 +1,10 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig, Query } from 'pg';
-import { isStaleStatement, isTimeout, isUnreachable, toDomainError } from './database-error.ts';
-import {
-  CompiledQuery,
-  type ConnectionProvider,
-  Kysely,
-  type KyselyTransaction,
-  PostgresDialect,
-  type PostgresPool,
-} from './sql.ts';
-import { findStatement } from './statement.ts';
-import {
-  createGroupedQuery,
-  type Group,
-  type GroupResult,
-  groupStatements,
-  type QueryClass,
-  type StatementConfig,
-} from './statement-group.ts';
+import { asPooled, type DriverOptions, PoolDriver } from './pool/pooled-connection.ts';
+import { type ConnectionProvider, Kysely, KyselyTransaction, PostgresDialect } from './sql.ts';
+import { createGroupedQuery, type QueryClass } from './statement-group.ts';
 import type { Tables } from './tables.ts';
+import { runTransaction } from './pool/transaction.ts';
 import { retryRolledBack } from './transaction-retries.ts';
 
 export { brokenReferenceOf, isDuplicate } from './database-error.ts';
@@ -50,17 +36,13 @@ export type Store = {
   close(): Promise<void>;
 };
 
-export type DatabaseOptions = {
+export type DatabaseOptions = DriverOptions & {
   readonly connection: Connection;
   readonly maxConnections: number;
   /** Those of `standardLimits` when absent. */
   readonly limits?: PoolLimits;
-  /** False for a pooler that gives each transaction another connection; true when absent. */
-  readonly hasNamedStatements?: boolean;
   /** An idle connection broke. The pool replaces it. */
   onError(error: Error): void;
-  /** The server could not be reached. */
-  onUnreachable?(error: unknown): void;
   /** A connection was opened. */
   onConnected?(): void;
 };
@@ -100,26 +82,32 @@ function toPoolConfig({ acquireMs, lockMs, statementMs }: PoolLimits): PoolConfi
 /** Opens no connection before the first query. */
 export function openDatabase(options: DatabaseOptions): Store {
   const pool = openPool(options);
-  const dialect = new PostgresDialect({ pool: guardPool(pool, options) });
-  const db: Database = new Kysely({ dialect });
-  // It begins and ends transactions on connections that it is given.
-  const driver = dialect.createDriver();
-  const createStore = (scope: Database): Store => ({
-    db: scope,
-    write: (work) => retryRolledBack(() => scope.transaction().execute(work)),
-    within(gate) {
-      const provider: ConnectionProvider = {
-        provideConnection: (consumer) => gate(() => db.getExecutor().provideConnection(consumer)),
-      };
-      const executor = db.getExecutor().withConnectionProvider(provider);
-      return createStore(new Kysely({ config: { dialect }, dialect, driver, executor }));
-    },
+  const driver = new PoolDriver(pool, GroupedQuery, options);
+  // It compiles. Its own driver is not used.
+  const dialect = new PostgresDialect({ pool });
+  const compiler = new Kysely<Tables>({ dialect }).getExecutor();
+  const propsOf = (provider: ConnectionProvider) => ({
+    ...{ config: { dialect }, dialect, driver },
+    executor: compiler.withConnectionProvider(provider),
+  });
+  const createStore = (provider: ConnectionProvider): Store => ({
+    db: new Kysely<Tables>(propsOf(provider)),
+    write: (work) =>
+      retryRolledBack(() =>
+        provider.provideConnection((connection) =>
+          runTransaction(asPooled(connection), (own) => work(new KyselyTransaction(propsOf(own)))),
+        ),
+      ),
+    within: (gate) =>
+      createStore({ provideConnection: (work) => gate(() => driver.provideConnection(work)) }),
     size: options.maxConnections,
     connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    close: () => db.destroy(),
+    close: () => driver.destroy(),
   });
-  return createStore(db);
+  return createStore(driver);
 }
+
+const GroupedQuery = createGroupedQuery(Query as unknown as QueryClass);
 
 /** The pool itself, for callers with SQL of their own. */
 export function openPool(options: Omit<DatabaseOptions, 'hasNamedStatements'>): Pool {
@@ -203,82 +191,10 @@ function withSearchPath(connection: Connection): Connection {
 }
 
 /** Runs what kysely cannot do, such as COPY, on the connection of the transaction. */
-export async function runOnClient<T>(trx: Transaction, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  // The BEGIN is sent with the first statement.
-  await trx.executeQuery(CompiledQuery.raw('select 1'));
-  const { rows } = await trx.executeQuery<T>(CompiledQuery.raw('', [new ClientWork(work)]));
-  return rows[0] as T;
-}
-
-/** Takes the place of a statement on its way through kysely. */
-class ClientWork {
-  readonly #work: (client: PoolClient) => Promise<unknown>;
-
-  constructor(work: (client: PoolClient) => Promise<unknown>) {
-    this.#work = work;
-  }
-
-  async run(client: PoolClient): Promise<GroupResult> {
-    return { command: 'COPY', rows: [await this.#work(client)] };
-  }
-}
-
-type Guarding = Pick<DatabaseOptions, 'hasNamedStatements' | 'onUnreachable'>;
-
-/** The pool as kysely uses it, with errors that the domain understands. */
-function guardPool(pool: Pool, options: Guarding): PostgresPool {
-  const guarded = new WeakMap<PoolClient, GuardedClient>();
-  return {
-    options: pool.options,
-    end: () => pool.end(),
-    async connect() {
-      const client = await pool.connect().catch((error: unknown) => {
-        if (isUnreachable(error)) options.onUnreachable?.(error);
-        return rethrow(error);
-      });
-      const known = guarded.get(client) ?? guardClient(client, options);
-      guarded.set(client, known);
-      return known;
-    },
-  };
-}
-
-type GuardedClient = Awaited<ReturnType<PostgresPool['connect']>>;
-
-function guardClient(client: PoolClient, { hasNamedStatements = true }: Guarding): GuardedClient {
-  const run = groupStatements((config, group) =>
-    send(client, config, group).catch((error: unknown) => {
-      // Further queries would wait behind the one that timed out, or run the same stale statement.
-      if (isTimeout(error) || isStaleStatement(error)) void client.end();
-      return rethrow(error);
-    }),
-  );
-  const query = (text: string, values: unknown[]): Promise<GroupResult> => {
-    const [work] = values;
-    if (work instanceof ClientWork) return work.run(client).catch(rethrow);
-    const { name, isSentWithCommit = false } = findStatement(text) ?? {};
-    const config = { text, values, ...(name !== undefined && hasNamedStatements ? { name } : {}) };
-    return run({ config, isSentWithCommit });
-  };
-  return {
-    // kysely's other overload is for cursors, which would need another package.
-    query: query as GuardedClient['query'],
-    release: (isBroken) => client.release(isBroken),
-  };
-}
-
-const GroupedQuery = createGroupedQuery(Query as unknown as QueryClass);
-
-async function send(client: PoolClient, config: StatementConfig, group: Group): Promise<GroupResult> {
-  if (!group.hasBegin && !group.hasCommit) return client.query(config);
-  const { promise, resolve, reject } = Promise.withResolvers<readonly GroupResult[]>();
-  const done = (error: Error | undefined, results: unknown): void =>
-    error ? reject(error) : resolve(results as readonly GroupResult[]);
-  client.query(new GroupedQuery(config, group, done) as unknown as Query);
-  const results = await promise;
-  return results.at(-1) ?? rethrow(new Error('a group of statements has no result'));
-}
-
-function rethrow(error: unknown): never {
-  throw toDomainError(error);
+export function runOnClient<T>(trx: Transaction, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  return trx
+    .getExecutor()
+    .provideConnection((connection) =>
+      asPooled(connection).runOnClient((client) => work(client as PoolClient)),
+    );
 }

@@ -1,13 +1,15 @@
 // The only file that uses kysely, which builds SQL instead of concatenating it.
 import type { ColumnType } from 'kysely';
 
-export { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
+export { CompiledQuery, Kysely, PostgresDialect, sql, Transaction as KyselyTransaction } from 'kysely';
 export type {
   ConnectionProvider,
+  DatabaseConnection,
+  Driver,
   Generated,
+  QueryResult,
   Selectable,
-  Transaction as KyselyTransaction,
-  PostgresPool,
+  TransactionSettings,
 } from 'kysely';
 
 /** A column that is set on insert, by the database or by us, and never updated. */

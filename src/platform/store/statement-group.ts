@@ -3,9 +3,9 @@
 
 export type StatementConfig = {
   readonly text: string;
-  readonly values?: unknown[];
-  /** Under which it is prepared. */
-  readonly name?: string;
+  readonly values?: readonly unknown[];
+  /** Of a named statement. */
+  readonly name?: string | undefined;
 };
 export type SentStatement = {
   readonly config: StatementConfig;
@@ -13,7 +13,11 @@ export type SentStatement = {
   readonly isSentWithCommit: boolean;
 };
 export type Group = { readonly hasBegin: boolean; readonly hasCommit: boolean };
-export type GroupResult = { readonly command: string; readonly rows: readonly unknown[] };
+export type GroupResult = {
+  readonly command: string;
+  readonly rowCount?: number | null;
+  readonly rows: readonly unknown[];
+};
 
 const ALONE: Group = { hasBegin: false, hasCommit: false };
 
@@ -51,49 +55,40 @@ export function groupStatements(
   };
 }
 
-type Done = (error: Error | undefined, results: unknown) => void;
+export type Done = (error: unknown, result?: GroupResult) => void;
 
 /** What pg's classes have beyond their types. */
 type Wire = {
-  /** The texts of the statements that are prepared, by name. */
-  readonly parsedStatements: Record<string, string>;
   parse(message: { readonly text: string }): void;
   bind(message: object): void;
   execute(message: object): void;
   sync(): void;
 };
+type Query = { submit(connection: object): void };
 export type QueryClass = new (
   config: StatementConfig & { readonly queryMode: 'extended' },
-  done: Done,
-) => {
-  readonly name?: string;
-  hasBeenParsed(connection: Wire): boolean | string | undefined;
-  prepare(connection: Wire): void;
-  _getRows(connection: Wire): void;
-  handleCommandComplete(message: object, connection: Wire): void;
-  handleError(error: Error, connection: Wire): void;
-};
+  done: (error: Error | undefined, results: unknown) => void,
+) => Query & { prepare(connection: Wire): void; _getRows(connection: Wire): void };
+export type GroupedQueryClass = new (config: StatementConfig, group: Group, done: Done) => Query;
 
 /**
- * A query in such a group. Until the Sync at its end the server skips whatever follows an error (PostgreSQL manual, "Extended
- * Query"): no statement runs without its BEGIN, and a failed one is not committed.
+ * pg's query in such a group, for statements that are built for each run. Until the Sync at its end the server skips whatever
+ * follows an error (PostgreSQL manual, "Extended Query"): no statement runs without its BEGIN, and a failed one is not committed.
  */
-export function createGroupedQuery(base: QueryClass) {
+export function createGroupedQuery(base: QueryClass): GroupedQueryClass {
   return class GroupedQuery extends base {
     readonly #group: Group;
-    /** Of the statement, as long as pg takes the ParseComplete of BEGIN for that of the statement, which may still fail. */
-    #unprepared: string | undefined;
 
     constructor(config: StatementConfig, group: Group, done: Done) {
-      super({ ...config, queryMode: 'extended' }, done);
+      // Each statement has its own result.
+      super({ ...config, queryMode: 'extended' }, (error, results) =>
+        error ? done(error) : done(undefined, (results as readonly GroupResult[]).at(-1)),
+      );
       this.#group = group;
     }
 
     override prepare(connection: Wire): void {
-      if (this.#group.hasBegin) {
-        send(connection, 'begin');
-        if (!this.hasBeenParsed(connection)) this.#unprepared = this.name;
-      }
+      if (this.#group.hasBegin) send(connection, 'begin');
       super.prepare(connection);
     }
 
@@ -101,22 +96,6 @@ export function createGroupedQuery(base: QueryClass) {
       connection.execute({});
       if (this.#group.hasCommit) send(connection, 'commit');
       connection.sync();
-    }
-
-    override handleCommandComplete(message: object, connection: Wire): void {
-      this.#endBegin(connection);
-      super.handleCommandComplete(message, connection);
-    }
-
-    override handleError(error: Error, connection: Wire): void {
-      this.#endBegin(connection);
-      super.handleError(error, connection);
-    }
-
-    #endBegin({ parsedStatements }: Wire): void {
-      if (this.#unprepared === undefined) return;
-      delete parsedStatements[this.#unprepared];
-      this.#unprepared = undefined;
     }
   };
 }

@@ -3,6 +3,7 @@
 //   const findOwner = defineStatement('find-owner', (db, given: { readonly id: string }) =>
 //     db.selectFrom('users').select('email').where('id', '=', given.id).compile());
 //   const [owner] = await findOwner(db, { id });   // db: a pool or a transaction
+import type { StatementValue } from './pool/run-message.ts';
 import type { CompiledQuery, Kysely } from './sql.ts';
 import type { Tables } from './tables.ts';
 
@@ -15,7 +16,7 @@ export type Statement<Given, Row> = (db: Database, given: Given) => Promise<Row[
  * `name` is unique, for the list of prepared statements of the server. `build` sees a placeholder in the place of each
  * value: it must pass all of them on as parameters, and neither read nor compare one.
  */
-export function defineStatement<Given extends object, Row>(
+export function defineStatement<Given extends Readonly<Record<string, StatementValue>>, Row>(
   name: string,
   build: (db: Database, given: Given) => CompiledQuery<Row>,
   traits: Traits = {},
@@ -23,13 +24,20 @@ export function defineStatement<Given extends object, Row>(
   let known: CompiledQuery<Row> | undefined;
   return async (db, given) => {
     if (known === undefined) {
-      known = build(db, placeholders as Given);
-      statements.set(known.sql, { name, ...traits });
+      const built = build(db, placeholders as Given);
+      if (!built.parameters.every(isPlain))
+        throw new Error(`the statement ${name} has a value other than text, a number, a boolean or bytes`);
+      statements.set(built.sql, { name, ...traits });
+      known = built;
     }
     const parameters = known.parameters.map((value) =>
-      value instanceof Placeholder ? given[value.name as keyof Given] : value,
+      value instanceof Placeholder ? given[value.name] : value,
     );
-    const { rows } = await db.executeQuery<Row>({ ...known, parameters });
+    const query = { ...known, parameters };
+    // Not by `executeQuery` of `db`, which asks its plugins: there are none.
+    const { rows } = await db
+      .getExecutor()
+      .provideConnection((connection) => connection.executeQuery<Row>(query));
     return rows;
   };
 }
@@ -52,6 +60,12 @@ class Placeholder {
   constructor(name: string) {
     this.name = name;
   }
+}
+
+/** Or a placeholder, whose value its type restricts. */
+function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object') return ['string', 'number', 'boolean'].includes(typeof value);
+  return value === null || value instanceof Placeholder || value instanceof Uint8Array;
 }
 
 /** Every member is its own placeholder. */

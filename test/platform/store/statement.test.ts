@@ -76,6 +76,15 @@ describe('a named statement', () => {
     expect(await findUsers(store.db, { email: 'a%', most: 1 })).toHaveLength(1);
   });
 
+  it('is not built with a value that needs the type of its column', async () => {
+    const find = defineStatement('test-find-created', (db) =>
+      db.selectFrom('users').select('email').where('created_at', '<', new Date()).compile(),
+    );
+    const message =
+      'the statement test-find-created has a value other than text, a number, a boolean or bytes';
+    for (const _ of [1, 2]) await expect(find(store.db, {})).rejects.toThrow(message);
+  });
+
   it('whose result has another type after a migration is `unavailable` once', async () => {
     await findUsers(store.db, { email: 'a%', most: 1 });
     await sql`alter table users alter column email type varchar(400)`.execute(database.owner.db);
