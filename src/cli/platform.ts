@@ -1,7 +1,7 @@
 // `sallyport platform [serve]`, `migrate`, `init`, `recover`, `rewrap` and `organization`: runs a platform until it is stopped, or manages its keys.
 // SIGTERM and SIGINT drain; a second signal ends the process at once.
 import { InputError } from '../base/input-error.ts';
-import { type Log, type LogSink, createFdSink, createLog } from '../base/log.ts';
+import { type Log, type LogSink, createFdSink, createLineWriter, createLog } from '../base/log.ts';
 import { z } from '../base/schema.ts';
 import {
   type PlatformConfig,
@@ -108,6 +108,9 @@ export async function readPlatformConfig(
   return undefined;
 }
 
+/** The line of a request has level info. */
+const LEVELS_WITH_REQUESTS: ReadonlySet<string> = new Set(['trace', 'debug', 'info']);
+
 async function serve(config: PlatformConfig, warnings: readonly string[]): Promise<number> {
   const sink = createFdSink(1);
   const log = createLog(config.logLevel, sink);
@@ -121,7 +124,9 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   storage.catch(() => undefined);
   try {
     const { openPlatform } = await import('../platform/platform.ts');
-    const platform = await openPlatform(config, { log, version: await readVersion(), storage });
+    const writeRequest = LEVELS_WITH_REQUESTS.has(config.logLevel) ? createLineWriter(sink) : undefined;
+    const parts = { log, writeRequest, version: await readVersion(), storage };
+    const platform = await openPlatform(config, parts);
     const { url: api, metricsUrl: metrics, storage: database } = platform;
     // A field that is undefined is left out.
     log.info({ api, metrics, database, role: config.role, pid: process.pid }, 'ready');

@@ -32,7 +32,7 @@ export type Platform = {
   close(): Promise<void>;
 };
 
-export type PlatformParts = {
+export type PlatformParts = Pick<ServerOptions, 'writeRequest'> & {
   readonly log: Log;
   readonly version: string;
   /** A promise, so that the database starts while the rest of the platform is loaded. */
@@ -43,7 +43,7 @@ export type PlatformParts = {
 /** Throws an Error that says what the operator must change. */
 export async function openPlatform(
   config: PlatformConfig,
-  { log, version, storage: opening, modules = allModules }: PlatformParts,
+  { log, writeRequest, version, storage: opening, modules = allModules }: PlatformParts,
 ): Promise<Platform> {
   await using opened = new AsyncDisposableStack();
   const storage = opened.adopt(await opening, (one) => one.close());
@@ -73,7 +73,8 @@ export async function openPlatform(
     const info = modules.flatMap((module) => module.info ?? []);
     const routes = withDocuments({ routes: createRoutes(wiring, modules), version, info, isReady });
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
-    server = await serve(config, { routes, pools, notifications, log, onFinished }, opened);
+    const output = { log, writeRequest, onFinished };
+    server = await serve(config, { routes, pools, notifications, ...output }, opened);
   }
   await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
@@ -107,7 +108,7 @@ async function startModules(
   }
 }
 
-type Served = Pick<ServerOptions, 'log' | 'onFinished'> & {
+type Served = Pick<ServerOptions, 'log' | 'writeRequest' | 'onFinished'> & {
   readonly routes: readonly Route[];
   readonly pools: Pools;
   readonly notifications: Notifications;
@@ -115,7 +116,7 @@ type Served = Pick<ServerOptions, 'log' | 'onFinished'> & {
 
 async function serve(
   { listen, limits, trustedProxies, publicUrl }: PlatformConfig,
-  { routes, pools, notifications, log, onFinished }: Served,
+  { routes, pools, notifications, log, writeRequest, onFinished }: Served,
   opened: AsyncDisposableStack,
 ): Promise<Server> {
   const authenticator = createAuthenticator({
@@ -129,7 +130,8 @@ async function serve(
   const api = createApi(routes, { pools, authenticator, log, limits, streams });
   // After the last request.
   opened.defer(() => api.settle());
-  const server = await openServer({ api, listen, limits, trustedProxies, publicUrl, log, onFinished });
+  const output = { log, writeRequest, onFinished };
+  const server = await openServer({ api, listen, limits, trustedProxies, publicUrl, ...output });
   return opened.adopt(server, (one) => one.close());
 }
 

@@ -5,6 +5,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/admin/route.ts': 'test/admin/write-gate.test.ts',
   'src/admin/target.ts': 'test/admin/config-routes.test.ts',
   'src/base/http/body-error.ts': 'test/base/http/content-coding.test.ts',
+  'src/base/http/left-signal.ts': 'test/base/http/http-server.test.ts',
   'src/base/domain-error.ts': 'test/platform/store/database-error.test.ts',
   'src/box-agent/agent-call.ts': 'test/box-agent/agent.test.ts',
   'src/box-agent/call-error.ts': 'test/box-agent/agent.test.ts',

@@ -31,7 +31,7 @@ export function createApiRequest(path: string, options: ApiRequestOptions = {}):
     head,
     body: new RequestBody(stream, { head }),
     requestId: randomUUID(),
-    left: options.left ?? new AbortController().signal,
+    left: () => options.left ?? new AbortController().signal,
     draining: options.draining ?? new AbortController().signal,
     closed: options.closed ?? new Promise(() => undefined),
     connection: { authenticated: () => undefined, openStream: () => true },

@@ -85,13 +85,17 @@ export async function sendResponse(
   if (isStream) outgoing.flushHeaders();
   if (isStream && incoming.method !== 'HEAD') await sendStream(incoming, outgoing, body, options.idleMs);
   if (outgoing.destroyed) return;
+  if (incoming.complete) outgoing.end(last, options.onWritten);
+  else {
+    outgoing.write(last ?? '', (error) => {
+      if (!error) options.onWritten();
+    });
+    endLingering(incoming, outgoing);
+  }
+  // Most responses are handed to the operating system at once.
+  if (incoming.complete && outgoing.writableLength === 0) return;
   const limit = limitIdle(incoming, options.idleMs);
   outgoing.once('close', () => clearTimeout(limit));
-  if (incoming.complete) return void outgoing.end(last, options.onWritten);
-  outgoing.write(last ?? '', (error) => {
-    if (!error) options.onWritten();
-  });
-  endLingering(incoming, outgoing);
 }
 
 /** The fields that every response has: no cache stores it, no browser guesses its type, and its request has a name. */

@@ -7,7 +7,8 @@ import type { Duplex } from 'node:stream';
 import { DomainError } from '../domain-error.ts';
 import { describeBug, type Log } from '../log.ts';
 import { commonFields, EndedEarly, type HttpResponse, sendResponse } from './http-response.ts';
-import { RequestBody, RequestError, type RequestErrorKind } from './request-body.ts';
+import { RequestBody, type RequestErrorKind } from './request-body.ts';
+import { LeftSignal } from './left-signal.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
 
 export type HttpLimits = {
@@ -30,8 +31,11 @@ export type Exchange = {
   readonly socket: Duplex & Pick<Socket, 'remoteAddress' | 'remotePort'>;
   /** On the clock of `performance.now()`. */
   readonly startedMs: number;
-  /** Aborts when the client leaves before its response was written, with a RequestError `client_gone` as the reason. */
-  readonly left: AbortSignal;
+  /**
+   * Aborts when the client leaves before its response was written, with a RequestError `client_gone` as the reason. A function
+   * that makes it, and not a getter: V8 would make a shape of its own for each exchange, which keeps that exchange.
+   */
+  left(): AbortSignal;
   /**
    * Aborts when the server begins to drain, with a DomainError `unavailable` as the reason: a response without an end must
    * end itself then.
@@ -57,16 +61,33 @@ export type HttpServerOptions = {
 /** A client that sends more behind one request is no client: its connection is cut off. */
 const MAX_PIPELINED = 16;
 
+/**
+ * Of a connection, for as long as it is open. Not a map of the running requests: each table that a map leaves behind when it is
+ * rehashed keeps the requests of that moment, and V8 collects these tables with the old generation only.
+ */
+type Connection = {
+  /** The request that runs. */
+  exchange: Exchange | undefined;
+  /** How many requests came behind it. */
+  pipelined: number;
+};
+
+type Running = {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly connection: Connection;
+  onWritten(): void;
+};
+
 export class HttpServer {
   /** To listen with. */
   readonly listener: NetServer;
   readonly #options: HttpServerOptions;
-  readonly #sockets: Set<Duplex> = new Set();
-  readonly #exchanges: Map<Duplex, Exchange> = new Map();
-  /** How many requests came behind the one that runs. */
-  readonly #pipelined: Map<Duplex, number> = new Map();
-  /** Each ends when its request is handled and its response written or cut off. */
-  readonly #work: Set<Promise<unknown>> = new Set();
+  readonly #connections: Map<Duplex, Connection> = new Map();
+  #running = 0;
+  /** Of each request one until it is handled, and one until its response is written or cut off. */
+  #unsettled = 0;
+  readonly #onSettled: (() => void)[] = [];
   readonly #draining: AbortController = new AbortController();
 
   constructor(options: HttpServerOptions) {
@@ -88,11 +109,8 @@ export class HttpServer {
     server.on('connection', (raw: Socket) => {
       const socket = options.accept === undefined ? raw : options.accept(raw);
       if (socket === undefined) return;
-      this.#sockets.add(socket);
-      socket.once('close', () => {
-        this.#sockets.delete(socket);
-        this.#pipelined.delete(socket);
-      });
+      this.#connections.set(socket, { exchange: undefined, pipelined: 0 });
+      socket.once('close', () => this.#connections.delete(socket));
       // A wrapped socket has all of a Socket that Node's server asks for.
       for (const listener of serve) listener.call(server, socket as Socket);
     });
@@ -115,12 +133,12 @@ export class HttpServer {
 
   /** Requests whose response is not written yet. */
   get running(): number {
-    return this.#exchanges.size;
+    return this.#running;
   }
 
   /** A request on this connection has no complete response yet. */
   isBusy(socket: Duplex): boolean {
-    return this.#exchanges.has(socket);
+    return this.#connections.get(socket)?.exchange !== undefined;
   }
 
   /**
@@ -131,12 +149,13 @@ export class HttpServer {
     this.#draining.abort(new DomainError('unavailable', 'This process is shutting down', 1000));
     // Not the close of node:http, which cuts off responses that are written and not yet sent.
     const closed = new Promise<void>((done) => NetServer.prototype.close.call(this.listener, () => done()));
-    if (idle === 'end') for (const socket of this.#sockets) if (!this.isBusy(socket)) socket.destroy();
+    if (idle === 'end')
+      for (const [socket, { exchange }] of this.#connections) if (exchange === undefined) socket.destroy();
     const expired = Promise.withResolvers<void>();
     const limit = setTimeout(expired.resolve, drainMs);
     await Promise.race([this.settled(), expired.promise]);
     clearTimeout(limit);
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#connections.keys()) socket.destroy();
     await closed;
     // It reports that the server is closed, and ends the timer of node:http.
     this.listener.close(() => undefined);
@@ -144,47 +163,45 @@ export class HttpServer {
 
   /** Resolves when every request is handled, however long that takes, also those whose client has left. */
   async settled(): Promise<void> {
-    while (this.#work.size > 0) await Promise.all(this.#work);
+    while (this.#unsettled > 0) await new Promise<void>((resolve) => this.#onSettled.push(resolve));
+  }
+
+  #settle(): void {
+    this.#unsettled -= 1;
+    if (this.#unsettled === 0) for (const resolve of this.#onSettled.splice(0)) resolve();
   }
 
   #receive(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { socket } = incoming;
     // The parser reads what it was given to the end, even after the socket was destroyed.
-    if (socket.destroyed) return;
-    if (this.#exchanges.has(socket)) return this.#ignorePipelined(socket);
+    const connection = this.#connections.get(socket);
+    if (socket.destroyed || connection === undefined) return;
+    if (connection.exchange !== undefined) return ignorePipelined(socket, connection);
     const closed = Promise.withResolvers<number | undefined>();
-    const left = new AbortController();
-    const exchange = this.#open(incoming, outgoing, { left: left.signal, closed: closed.promise });
-    this.#exchanges.set(socket, exchange);
+    const left = new LeftSignal();
+    const exchange = this.#open(incoming, outgoing, { left, closed: closed.promise });
+    connection.exchange = exchange;
+    this.#running += 1;
     let isWritten = false;
     // A client that has left: what it asked for is carried out all the same.
     outgoing.on('error', () => outgoing.destroy());
     outgoing.once('close', () => {
-      this.#exchanges.delete(socket);
-      if (this.#pipelined.delete(socket)) socket.end(() => socket.destroy());
+      connection.exchange = undefined;
+      this.#running -= 1;
+      if (connection.pipelined > 0) socket.end(() => socket.destroy());
       closed.resolve(isWritten ? outgoing.statusCode : undefined);
-      if (!isWritten) left.abort(new RequestError('client_gone'));
+      if (!isWritten) left.abort();
+      this.#settle();
     });
-    const handled = this.#respond(exchange, incoming, outgoing, () => (isWritten = true));
-    const work = Promise.all([handled, closed.promise]);
-    this.#work.add(work);
-    void work.finally(() => this.#work.delete(work));
-  }
-
-  /**
-   * One request at a time: Node would hold any number of pipelined ones, and loses count when one is cut. The first
-   * gets its response, which ends the connection: the client sends the others again (RFC 9112 §9.3.2).
-   */
-  #ignorePipelined(socket: Duplex): void {
-    const count = (this.#pipelined.get(socket) ?? 0) + 1;
-    if (count > MAX_PIPELINED) return void socket.destroy();
-    this.#pipelined.set(socket, count);
+    this.#unsettled += 2;
+    const running = { incoming, outgoing, connection, onWritten: () => (isWritten = true) };
+    void this.#respond(exchange, running).then(() => this.#settle());
   }
 
   #open(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
-    events: Pick<Exchange, 'left' | 'closed'>,
+    { left, closed }: Pick<Exchange, 'closed'> & { readonly left: LeftSignal },
   ): Exchange {
     const head = readRequestHead(incoming);
     const onWanted = (): void => {
@@ -199,21 +216,17 @@ export class HttpServer {
       socket: incoming.socket,
       startedMs,
       draining: this.#draining.signal,
-      ...events,
+      closed,
+      left: () => left.signal,
     };
   }
 
-  async #respond(
-    exchange: Exchange,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    onWritten: () => void,
-  ): Promise<void> {
+  async #respond(exchange: Exchange, { incoming, outgoing, connection, onWritten }: Running): Promise<void> {
     const { requestId } = exchange;
     const { limits, log, handle } = this.#options;
     try {
       const response = await handle(exchange);
-      const isLast = this.#draining.signal.aborted || this.#pipelined.has(incoming.socket);
+      const isLast = this.#draining.signal.aborted || connection.pipelined > 0;
       await sendResponse(incoming, outgoing, response, {
         requestId,
         isLast,
@@ -232,7 +245,7 @@ export class HttpServer {
   #receiveConnect(incoming: IncomingMessage, socket: Duplex): void {
     socket.on('error', () => socket.destroy());
     // A response would be taken for that of the request before it.
-    if (this.#exchanges.has(socket)) return void socket.destroy();
+    if (this.isBusy(socket)) return void socket.destroy();
     const outgoing = new ServerResponse(incoming);
     outgoing.assignSocket(socket as Socket);
     outgoing.on('finish', () => (socket as Socket).destroySoon());
@@ -242,7 +255,7 @@ export class HttpServer {
   /** A malformed head, a body with broken framing, either of them too late, or a client that has left. */
   #onClientError({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
     const kind = errorKindOf(code);
-    const exchange = this.#exchanges.get(socket);
+    const exchange = this.#connections.get(socket)?.exchange;
     const isBodyAwaited = exchange?.body.interrupt(kind) === true;
     if (isBodyAwaited && kind !== 'client_gone') return;
     // A response to garbage behind a request would be taken for the response to that request.
@@ -250,6 +263,15 @@ export class HttpServer {
     const requestId = randomUUID();
     sendOnSocket(socket, this.#options.reject(kind, requestId), requestId);
   }
+}
+
+/**
+ * One request at a time: Node would hold any number of pipelined ones, and loses count when one is cut. The first
+ * gets its response, which ends the connection: the client sends the others again (RFC 9112 §9.3.2).
+ */
+function ignorePipelined(socket: Duplex, connection: Connection): void {
+  connection.pipelined += 1;
+  if (connection.pipelined > MAX_PIPELINED) socket.destroy();
 }
 
 function errorKindOf(code: string): RequestErrorKind {

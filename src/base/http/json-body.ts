@@ -91,10 +91,13 @@ function createDecoder(ignoresBom: boolean): TextDecoder {
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: !ignoresBom });
 }
 
+/** Of whole texts: they keep nothing of one for the next. */
+const [DECODER, BOM_DECODER] = [createDecoder(true), createDecoder(false)] as const;
+
 function readText(bytes: Uint8Array, ignoresBom: boolean): Text {
   let text: string;
   try {
-    text = createDecoder(ignoresBom).decode(bytes);
+    text = (ignoresBom ? DECODER : BOM_DECODER).decode(bytes);
   } catch {
     return NOT_UTF8;
   }

@@ -72,7 +72,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   /** The whole body, in few pieces. One that announces too much is rejected before a byte of it is asked for. */
   async collect(maxBytes: number): Promise<readonly Uint8Array[]> {
     if (this.#source.head.contentLength > maxBytes) throw new RequestError('too_large');
-    return collectBody(this.#limited(maxBytes));
+    if (this.#isEnded) return [];
+    return collectBody(this.#iterate(() => this.#restMs(), maxBytes));
   }
 
   /** As `collect`, in one piece. */
@@ -80,18 +81,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return Buffer.concat(await this.collect(maxBytes));
   }
 
-  async *#limited(maxBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
-    let length = 0;
-    for await (const piece of this) {
-      length += piece.length;
-      if (length > maxBytes) throw new RequestError('too_large');
-      yield piece;
-    }
-  }
-
   [Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    const { lateAtMs = Infinity } = this.#source;
-    return this.#iterate(() => lateAtMs - performance.now());
+    return this.#iterate(() => this.#restMs());
   }
 
   /** For a body that may take longer than those that are read whole. */
@@ -100,8 +91,17 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return this.#iterate(() => Math.min(idleMs, lateAtMs - performance.now()));
   }
 
+  /** Until the body must have arrived. */
+  #restMs(): number {
+    const { lateAtMs = Infinity } = this.#source;
+    return lateAtMs - performance.now();
+  }
+
   /** `waitMs` is how long the next bytes may take. */
-  async *#iterate(waitMs: () => number): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#iterate(
+    waitMs: () => number,
+    maxBytes: number = Infinity,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#isEnded) return;
     const stream = this.#stream;
     this.#source.onWanted?.();
@@ -127,6 +127,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
           throw new RequestError('tiny_chunks');
         // What one read of the socket brought can be ten thousand chunks, all of which are consumed in one turn otherwise.
         if (count % PIECES_A_TURN === 0) await nextTurn();
+        if (bytes > maxBytes) throw new RequestError('too_large');
         yield piece;
       }
     } finally {

@@ -11,7 +11,14 @@ export type RouteMatch<R> = {
 
 export type FindRoute<R> = (method: string, path: string) => RouteMatch<R>;
 
-type Pattern<R> = { readonly segments: readonly string[]; readonly routes: ReadonlyMap<string, R> };
+type Pattern<R> = {
+  readonly length: number;
+  /** The segments without braces, and the names in braces, by their places. */
+  readonly fixed: readonly (readonly [at: number, text: string])[];
+  readonly names: readonly (readonly [at: number, name: string])[];
+  readonly routes: readonly R[];
+  readonly byMethod: ReadonlyMap<string, R>;
+};
 
 /** HEAD finds the route of GET. A fixed segment wins over a parameter in its place. */
 export function createRouteTable<R extends { readonly method: string; readonly path: string }>(
@@ -19,39 +26,41 @@ export function createRouteTable<R extends { readonly method: string; readonly p
 ): FindRoute<R> {
   // Braces sort behind letters, so a fixed segment comes before a parameter.
   const ordered = routes.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
-  const patterns = [...Map.groupBy(ordered, ({ path }) => path)].map(([path, rows]): Pattern<R> => {
-    return { segments: path.split('/'), routes: new Map(rows.map((row) => [row.method, row])) };
-  });
-  const byLength = Map.groupBy(patterns, ({ segments }) => segments.length);
+  const patterns = [...Map.groupBy(ordered, ({ path }) => path)].map(([path, rows]) => toPattern(path, rows));
+  const byLength = Map.groupBy(patterns, ({ length }) => length);
   return (method, path) => {
     const segments = path.split('/').map(decoded);
-    for (const pattern of byLength.get(segments.length) ?? []) {
-      const params = matchSegments(pattern.segments, segments);
-      if (params === undefined) continue;
-      const route = pattern.routes.get(method === 'HEAD' ? 'GET' : method);
-      return { route, params, routes: [...pattern.routes.values()] };
-    }
-    return { route: undefined, params: {}, routes: [] };
+    const pattern = byLength.get(segments.length)?.find((one) => matches(one, segments));
+    if (pattern === undefined) return { route: undefined, params: {}, routes: [] };
+    const { names, routes: all, byMethod } = pattern;
+    const params = Object.fromEntries(names.map(([at, name]) => [name, segments[at] ?? '']));
+    return { route: byMethod.get(method === 'HEAD' ? 'GET' : method), params, routes: all };
   };
+}
+
+function toPattern<R extends { readonly method: string }>(path: string, routes: readonly R[]): Pattern<R> {
+  const segments = path.split('/');
+  const names = segments.flatMap((text, at) => {
+    const name = /^\{(\w+)\}$/.exec(text)?.[1];
+    return name === undefined ? [] : [[at, name] as const];
+  });
+  const places = new Set(names.map(([at]) => at));
+  const fixed = segments.map((text, at) => [at, text] as const).filter(([at]) => !places.has(at));
+  const byMethod = new Map(routes.map((row) => [row.method, row]));
+  return { length: segments.length, fixed, names, routes, byMethod };
+}
+
+/** No parameter is empty. */
+function matches(
+  { fixed, names }: Pick<Pattern<unknown>, 'fixed' | 'names'>,
+  segments: readonly string[],
+): boolean {
+  return fixed.every(([at, text]) => segments[at] === text) && names.every(([at]) => segments[at] !== '');
 }
 
 /** The value of the Allow field. */
 export function allowedMethods(routes: readonly { readonly method: string }[]): string {
   return routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
-}
-
-function matchSegments(
-  pattern: readonly string[],
-  segments: readonly string[],
-): Readonly<Record<string, string>> | undefined {
-  const params: Record<string, string> = {};
-  for (const [at, wanted] of pattern.entries()) {
-    const segment = segments[at] ?? '';
-    const name = /^\{(\w+)\}$/.exec(wanted)?.[1];
-    if (name === undefined ? segment !== wanted : segment === '') return undefined;
-    if (name !== undefined) params[name] = segment;
-  }
-  return params;
 }
 
 /** Decoded after the path was split: an encoded slash never makes a segment. What cannot be decoded stays as it is. */

@@ -51,7 +51,7 @@ async function respond(
 ): Promise<HttpResponse> {
   if (id !== undefined && !boxId.safeParse(id).success)
     return errorResponse(404, 'not_found', 'This is no id of a box');
-  const signal = AbortSignal.any([left, draining]);
+  const signal = AbortSignal.any([left(), draining]);
   const request = { id: id ?? '', signal };
   if (route.body === undefined) return route.handle(target, { ...request, body: undefined as never });
   const json = parseJsonBody(await body.read(MAX_BODY_BYTES), false);

@@ -16,9 +16,10 @@ export async function execute(agents: BoxAgents, box: string, exchange: Exchange
   });
   const [, command] = agents.commands(box).start(request, undefined, 0);
   const kill = (): void => command.kill();
-  exchange.left.addEventListener('abort', kill);
+  const left = exchange.left();
+  left.addEventListener('abort', kill);
   const outcome = await command.ended;
-  exchange.left.removeEventListener('abort', kill);
+  left.removeEventListener('abort', kill);
   if (outcome.kind === 'error') throw outcome.error;
   if (outcome.kind === 'timeout')
     throw new Refusal(408, 'CommandTimeout', `The command did not end within ${body.timeout} seconds`);

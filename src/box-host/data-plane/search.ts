@@ -71,7 +71,8 @@ async function search<T>(
     call.cancel();
   };
   const timer = setTimeout(cut, SEARCH_MS);
-  left.addEventListener('abort', cut);
+  const signal = left();
+  signal.addEventListener('abort', cut);
   try {
     let bytes = 0;
     for await (const line of readLines(data())) {
@@ -91,7 +92,7 @@ async function search<T>(
     throw new AgentError('protocol');
   } finally {
     clearTimeout(timer);
-    left.removeEventListener('abort', cut);
+    signal.removeEventListener('abort', cut);
     call.cancel();
   }
 }

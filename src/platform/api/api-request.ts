@@ -5,7 +5,7 @@ import type { ClientAddress } from './client-address.ts';
 
 /** Aborts when the caller has left, or when the process begins to shut down. */
 export function signalOf({ left, draining }: Pick<ApiRequest, 'left' | 'draining'>): AbortSignal {
-  return AbortSignal.any([left, draining]);
+  return AbortSignal.any([left(), draining]);
 }
 
 export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' | 'draining' | 'closed'> & {
@@ -38,8 +38,8 @@ export type Api = (request: ApiRequest) => Promise<HttpResponse>;
 /** A request whose path was looked up. */
 export type RequestContext = {
   readonly request: ApiRequest;
-  /** Of the request target; its host means nothing. */
-  readonly url: URL;
+  /** The query of its target, from its `?` on; empty without one. */
+  readonly search: string;
   /** Of the path. */
   readonly params: Readonly<Record<string, string>>;
 };

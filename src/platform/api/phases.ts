@@ -4,8 +4,7 @@ import { describeBug, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
 import { lockOrganization } from '../identity/organization-lock.ts';
 import { sendRevocation } from '../identity/revocation-notices.ts';
-import type { Database } from '../store/database.ts';
-import type { RequestPools } from '../store/pools.ts';
+import type { Database, Store } from '../store/database.ts';
 import type { Entry, Grant } from './access.ts';
 import type { Outcome } from './responses.ts';
 import { type ApiRequest, type RequestContext, signalOf } from './api-request.ts';
@@ -13,8 +12,9 @@ import { appendSuccess } from './audit-events.ts';
 import type { Call, Route } from './route.ts';
 
 export type PhaseScope = {
-  /** Within the shares of the caller. */
-  readonly pools: Pick<RequestPools, 'reads' | 'writes'>;
+  /** The pools, within the shares of the caller. */
+  reads(): Store;
+  writes(): Store;
   readonly authenticator: Authenticator;
   readonly log: Log;
   /** Runs what waits for others, within the shares of the caller. */
@@ -45,7 +45,7 @@ export async function runPhases(
     prepared = await endedBy(signal, () =>
       scope.prepare(async () => {
         const upload = route.upload?.open(context.request);
-        return route.prepare?.({ ...call, db: scope.pools.reads.db, signal, upload });
+        return route.prepare?.({ ...call, db: scope.reads().db, signal, upload });
       }),
     );
   }
@@ -54,8 +54,7 @@ export async function runPhases(
   return scope.prepare(async () => {
     const outcome = await commit(scope, context, admitted, prepared);
     const signal = signalOf(context.request);
-    const { reads, writes } = scope.pools;
-    const responding = { ...call, db: reads.db, write: writes.write, signal };
+    const responding = { ...call, db: scope.reads().db, write: scope.writes().write, signal };
     return (await endedBy(signal, async () => route.respond?.(responding, outcome))) ?? {};
   });
 }
@@ -70,8 +69,8 @@ async function commit(
   const outcome = await handle(scope, context, admitted, prepared);
   admitted.onCommitted();
   try {
-    const signal = signalOf(context.request);
-    if (route.after !== undefined) await route.after({ ...granted, ...parts, signal }, outcome);
+    if (route.after !== undefined)
+      await route.after({ ...granted, ...parts, signal: signalOf(context.request) }, outcome);
   } catch (error) {
     // What was asked for is committed: the caller must not try it again.
     scope.log.error(
@@ -83,7 +82,7 @@ async function commit(
 }
 
 async function handle(
-  { pools, authenticator }: PhaseScope,
+  { reads, writes, authenticator }: PhaseScope,
   context: RequestContext,
   { route, granted, parts, onEvent }: Admitted,
   prepared: unknown,
@@ -94,14 +93,14 @@ async function handle(
   const confirm = (db: Database): Promise<Grant> =>
     access.confirm(toEntry(context.request, { db, authenticator }), granted);
   if (!('operation' in tracking)) {
-    if (method !== 'GET') return pools.writes.write(async (trx) => run(await confirm(trx), trx));
-    const { db } = pools.reads;
+    if (method !== 'GET') return writes().write(async (trx) => run(await confirm(trx), trx));
+    const { db } = reads();
     return run(route.prepare === undefined ? granted : await confirm(db), db);
   }
   const { organizationId } = granted;
   if (organizationId === undefined)
     throw new Error(`${route.path} is tracked, and its access grants no organization`);
-  return pools.writes.write(async (trx) => {
+  return writes().write(async (trx) => {
     if (route.revokes === true) await lockOrganization(trx, organizationId);
     const confirmed = await confirm(trx);
     const outcome = await run(confirmed, trx);

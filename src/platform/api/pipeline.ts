@@ -6,6 +6,7 @@ import type { RequestHead } from '../../base/http/request-head.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
+import type { Store } from '../store/database.ts';
 import type { RequestPools } from '../store/pools.ts';
 import type { Grant } from './access.ts';
 import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
@@ -73,8 +74,9 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
   const findRoute = createRouteTable(toRows(routes));
   const respondTo: Api = async (request) => {
     const { target, method } = request.head;
-    const url = new URL(`http://localhost${target}`);
-    const { route: row, routes: rows, params } = findRoute(method, url.pathname);
+    const pathEnd = target.includes('?') ? target.indexOf('?') : target.length;
+    const [path, search] = [target.slice(0, pathEnd), target.slice(pathEnd)];
+    const { route: row, routes: rows, params } = findRoute(method, path);
     if (row === undefined)
       return rejectRoute(
         rows.map(({ route }) => route),
@@ -82,7 +84,7 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
       );
     const { route } = row;
     try {
-      const response = await respond(scope, route, { request, url, params });
+      const response = await respond(scope, route, { request, search, params });
       if (route.cors === undefined) return response;
       return { ...response, fields: { ...response.fields, ...corsFields(route.cors, request.head) } };
     } catch (error) {
@@ -141,17 +143,15 @@ type Entered = Omit<Admitted, 'parts'> & {
 /** Reads the parts of the request and runs its phases, within the shares of the caller. */
 async function serve(scope: Scope, context: RequestContext, entered: Entered): Promise<HttpResponse> {
   const { route, granted, party, findParty } = entered;
-  const { request, url, params } = context;
+  const { request, search, params } = context;
   const { authenticator, log, shares, limits } = scope;
   const leave = await shareBytes(scope, route, request, party);
   try {
-    const parts = await readParts(route, { ...request, url }, params, limits.bodyBytes);
+    const parts = await readParts(route, request, { params, search }, limits.bodyBytes);
     const phases: PhaseScope = {
       ...{ authenticator, log },
-      get pools() {
-        const found = findParty();
-        return found === undefined ? scope.pools : shares.pools(found);
-      },
+      reads: () => storeOf(scope, 'reads', findParty()),
+      writes: () => storeOf(scope, 'writes', findParty()),
       prepare: (work) => (party === undefined ? work() : shares.prepare(party, work)),
     };
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
@@ -164,6 +164,10 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
   } finally {
     leave?.();
   }
+}
+
+function storeOf({ pools, shares }: Scope, purpose: 'reads' | 'writes', party: Party | undefined): Store {
+  return party === undefined ? pools[purpose] : shares[purpose](party);
 }
 
 /** Undefined for what anybody may call: it uses nothing that is shared. */
@@ -242,7 +246,7 @@ type Committed = {
   readonly outcome: Outcome;
   readonly granted: Grant;
   readonly parts: Pick<Call, 'params' | 'query' | 'body'>;
-  readonly phases: Pick<PhaseScope, 'pools'>;
+  readonly phases: Pick<PhaseScope, 'reads'>;
 };
 
 function toResponse(scope: Scope, request: ApiRequest, committed: Committed): HttpResponse {
@@ -263,7 +267,7 @@ function toResponse(scope: Scope, request: ApiRequest, committed: Committed): Ht
     produce: (streaming) => {
       if (route.stream === undefined)
         throw new Error(`${route.path} has a streamed response, and produces none`);
-      return route.stream({ ...granted, ...parts, ...streaming, db: phases.pools.reads.db }, source);
+      return route.stream({ ...granted, ...parts, ...streaming, db: phases.reads().db }, source);
     },
   });
   return { status, body: streamed.body, fields: { ...streamed.fields, ...fields } };

@@ -3,7 +3,7 @@
 import { InvalidInput } from '../../base/domain-error.ts';
 import { pathToUnstorable } from '../../base/json/storable-text.ts';
 import { type Issue, parseWith, type z } from '../../base/schema.ts';
-import type { ApiRequest } from './api-request.ts';
+import type { ApiRequest, RequestContext } from './api-request.ts';
 import { readJsonPart, toUnstorable } from './body/json-part.ts';
 import { readQuery } from './query.ts';
 import type { RequestParts } from './route.ts';
@@ -13,8 +13,8 @@ export type ReadParts = { readonly params: unknown; readonly query: unknown; rea
 /** Throws InvalidInput, or RequestError or BodyError for a body that is not read to its end. Leaves an upload to the route. */
 export async function readParts(
   route: RequestParts,
-  request: Pick<ApiRequest, 'head' | 'body'> & { readonly url: URL },
-  params: Readonly<Record<string, string>>,
+  request: Pick<ApiRequest, 'head' | 'body'>,
+  { params, search }: Pick<RequestContext, 'params' | 'search'>,
   maxBodyBytes: number,
 ): Promise<ReadParts> {
   // A list of lists: there may be more issues than a call takes arguments.
@@ -30,7 +30,7 @@ export async function readParts(
     if (path === undefined) return take(schema, input, place);
     issues.push([toUnstorable([place], path)]);
   };
-  const query = readQuery(request.url.searchParams, route);
+  const query = readQuery(new URLSearchParams(search), route);
   issues.push(query.issues);
   const read = {
     params: takeText(route.params, params, 'path'),

@@ -98,12 +98,28 @@ export function statusesOf(responses: Responses): readonly SuccessStatus[] {
   return Object.keys(responses).map(Number) as SuccessStatus[];
 }
 
+/** What every request of a route would find out again. */
+type Known = { readonly statuses: readonly SuccessStatus[]; readonly hasStream: boolean };
+
+const known = new WeakMap<Responses, Known>();
+
+function knownOf(responses: Responses): Known {
+  const found = known.get(responses);
+  if (found !== undefined) return found;
+  const made = {
+    statuses: statusesOf(responses),
+    hasStream: Object.values(responses).some(isStreamResponse),
+  };
+  known.set(responses, made);
+  return made;
+}
+
 /** The response of an outcome. Throws an Error where the outcome must name its status and does not. */
 export function chooseResponse(
   responses: Responses,
   { status }: Outcome,
 ): { readonly status: SuccessStatus; readonly response: ResponseSchema } {
-  const [only, ...others] = statusesOf(responses);
+  const [only, ...others] = knownOf(responses).statuses;
   const chosen = status ?? (others.length === 0 ? only : undefined);
   const response = chosen === undefined ? undefined : responses[chosen];
   if (chosen === undefined || response === undefined)
@@ -120,5 +136,5 @@ export function isStreamResponse(response: ResponseSchema): response is StreamRe
 }
 
 export function hasStream(responses: Responses): boolean {
-  return Object.values(responses).some(isStreamResponse);
+  return knownOf(responses).hasStream;
 }

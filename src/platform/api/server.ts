@@ -5,7 +5,7 @@ import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
 import { type RequestHead, requestIdOf } from '../../base/http/request-head.ts';
 import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
-import type { Log } from '../../base/log.ts';
+import type { LineWriter, Log } from '../../base/log.ts';
 import type { Api, RequestFacts } from './api-request.ts';
 import { type TrustedProxies, clientAddress } from './client-address.ts';
 import { type ConnectionLimits, createConnectionLimits } from './connection-limits.ts';
@@ -34,6 +34,17 @@ export type FinishedRequest = {
   readonly seconds: number;
 };
 
+export type RequestLine = {
+  readonly method: string;
+  readonly path: string | undefined;
+  readonly status: number;
+  readonly ms: number;
+  readonly key: string | undefined;
+  readonly organization: string | undefined;
+  readonly cause: string | undefined;
+  readonly request: string;
+};
+
 export type ServerOptions = {
   readonly api: Api;
   readonly listen: ListenAddress;
@@ -42,6 +53,8 @@ export type ServerOptions = {
   /** Where browsers find the platform: `https://platform.example.com`. */
   readonly publicUrl?: string | undefined;
   readonly log: Log;
+  /** In place of `log`, for the line of each request; absent where no line of level info is written. */
+  readonly writeRequest?: LineWriter<RequestLine> | undefined;
   onFinished(finished: FinishedRequest): void;
 };
 
@@ -111,7 +124,7 @@ type Finished = {
 };
 
 function report(
-  { onFinished, log }: ServerOptions,
+  { onFinished, log, writeRequest = (line, msg) => log.info(line, msg) }: ServerOptions,
   { head, requestId, status, ms }: Finished,
   { route, keyId, organizationId: organization, cause }: RequestFacts,
 ): void {
@@ -119,7 +132,7 @@ function report(
   onFinished({ method, route, status, seconds: ms / 1000 });
   const rounded = Math.round(ms * 100) / 100;
   const who = { key: keyId, organization };
-  log.info({ method, path: route, status, ms: rounded, ...who, cause, request: requestId }, 'request');
+  writeRequest({ method, path: route, status, ms: rounded, ...who, cause, request: requestId }, 'request');
 }
 
 /** RFC 9110 §15.5.6 demands it of every 405; which of them a path has is known to the API alone. */

@@ -1,5 +1,5 @@
 // The format of every key and token: a prefix that names its kind, 256 random bits and a checksum.
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /** The keys of callers. */
@@ -36,7 +36,7 @@ export function mintKey(kind: TokenKind): MintedKey {
  * guessed, so a slow hash or a salt would protect nothing, and every request computes this hash.
  */
 export function hashKey(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** False for a text that mintKey cannot have made: typos and truncated keys are rejected without a query. */

@@ -197,10 +197,10 @@ describe('the signals of an exchange', () => {
       yield Buffer.from('z');
     }
     await using scene = await openScene(async (exchange) => {
-      exchange.left.addEventListener('abort', () => seen.push('left'));
+      exchange.left().addEventListener('abort', () => seen.push('left'));
       void exchange.closed.then((status) => seen.push(`closed ${status}`));
       if (exchange.head.method === 'POST') {
-        await new Promise((resolve) => exchange.left.addEventListener('abort', resolve));
+        await new Promise((resolve) => exchange.left().addEventListener('abort', resolve));
         return { status: 200 };
       }
       open.resolve(exchange);

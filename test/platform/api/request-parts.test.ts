@@ -20,7 +20,7 @@ function readAs(
   { path = '/', params = {}, max = MAX } = {},
 ): Promise<{ readonly body: unknown }> {
   const request = createApiRequest(path, { method: 'POST', ...options });
-  return readParts(parts, { ...request, url: new URL(`http://localhost${path}`) }, params, max);
+  return readParts(parts, request, { params, search: new URL(`http://localhost${path}`).search }, max);
 }
 
 function read(

@@ -30,9 +30,8 @@ afterEach(async () => {
 /** Responds with the request as the pipeline reads it. */
 const echo: Api = async (request) => {
   request.note({ route: '/things/{id}', keyId: 'key-1', organizationId: 'organization-1' });
-  const url = new URL('http://localhost/');
   try {
-    const { body } = await readParts({ body: z.unknown() }, { ...request, url }, {}, 1000);
+    const { body } = await readParts({ body: z.unknown() }, request, { params: {}, search: '' }, 1000);
     const { client, head } = request;
     return jsonResponse(200, { method: head.method, url: head.target, body, host: client.host });
   } catch (error) {
@@ -285,7 +284,7 @@ describe('a connection', () => {
   it('whose client leaves aborts the signal of its request', async () => {
     const aborted = Promise.withResolvers<void>();
     const { port, finished, lines } = await open(async (request) => {
-      request.left.addEventListener('abort', () => aborted.resolve());
+      request.left().addEventListener('abort', () => aborted.resolve());
       await aborted.promise;
       return respond();
     });

@@ -13,7 +13,8 @@ export type TenantShares = {
   /** Throws DomainError `too_many` above the rate of the key or of the organization. */
   admit(party: Party): void;
   /** The pools for one request: each connection is taken within the shares. */
-  pools(party: Party): Pick<RequestPools, 'reads' | 'writes'>;
+  reads(party: Party): Store;
+  writes(party: Party): Store;
   /** Runs what waits for other systems. */
   prepare<T>(party: Party, work: () => Promise<T>): Promise<T>;
   /** Counts a stream until `closed` resolves. */
@@ -68,10 +69,8 @@ export function createTenantShares(
       if (waitMs > 0) throw new DomainError('too_many', TOO_FAST, waitMs);
       recent.note(organization);
     },
-    pools: (party) => ({
-      reads: within(pools.reads, reads, party),
-      writes: within(pools.writes, writes, party),
-    }),
+    reads: (party) => within(pools.reads, reads, party),
+    writes: (party) => within(pools.writes, writes, party),
     prepare: (party, work) => preparing.run(party, work),
     async stream(party, closed) {
       void closed.then(await streams.enter(party));

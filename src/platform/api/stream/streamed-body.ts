@@ -30,7 +30,8 @@ export function streamBody(
   request: ApiRequest,
   { produce, open, onError }: Produced,
 ): Required<Pick<HttpResponse, 'body' | 'fields'>> {
-  const { left, draining, head } = request;
+  const { draining, head } = request;
+  const left = request.left();
   const ended = new AbortController();
   const signal = AbortSignal.any([signalOf(request), ended.signal]);
   async function* opened(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
