@@ -1,5 +1,6 @@
 // `sallyport platform [serve]`, `migrate`, `init`, `recover`, `rewrap` and `organization`: runs a platform until it is stopped, or manages its keys.
 // SIGTERM and SIGINT drain; a second signal ends the process at once.
+import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import { type Log, type LogSink, createFdSink, createLineWriter, createLog } from '../base/log.ts';
 import { z } from '../base/schema.ts';
@@ -23,6 +24,7 @@ import { formatIssues } from './issue-lines.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { runOrganization } from './platform-organization.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
+import { packageRoot } from './package-root.ts';
 
 type Flags = Values<typeof platformCommand.options>;
 
@@ -125,7 +127,8 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   try {
     const { openPlatform } = await import('../platform/platform.ts');
     const writeRequest = LEVELS_WITH_REQUESTS.has(config.logLevel) ? createLineWriter(sink) : undefined;
-    const parts = { log, writeRequest, version: await readVersion(), storage };
+    const program = [process.execPath, join(packageRoot, 'bin', 'sallyport.js')];
+    const parts = { log, writeRequest, version: await readVersion(), program, storage };
     const platform = await openPlatform(config, parts);
     const { url: api, metricsUrl: metrics, storage: database } = platform;
     // A field that is undefined is left out.

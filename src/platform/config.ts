@@ -64,6 +64,8 @@ const checkpoints = z
   );
 const file = z.string().min(1);
 const limit = z.int().min(1).max(1_000_000_000);
+const quota = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const GIB = 1024 ** 3;
 
 const schema = z.strictObject({
   role: z.enum(['serve', 'work', 'both']).default('both'),
@@ -87,7 +89,18 @@ const schema = z.strictObject({
     })
     .prefault({}),
   vault: z.strictObject({ master_key_file: file.optional() }).prefault({}),
-  sandboxes: z.strictObject({ private_callbacks: z.boolean().default(true) }).prefault({}),
+  sandboxes: z
+    .strictObject({
+      runtime: z.enum(['attached', 'none']).default('attached'),
+      attached_listen: file.optional(),
+      sidecar_config: file.optional(),
+      private_callbacks: z.boolean().default(true),
+      max_boxes: quota.default(100),
+      max_cpu_millicores: quota.default(64_000),
+      max_memory_bytes: quota.default(128 * GIB),
+      max_storage_bytes: quota.default(512 * GIB),
+    })
+    .prefault({}),
   limits: z
     .strictObject(
       Object.fromEntries(
@@ -118,7 +131,14 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_AUDIT_KEY_FILE', 'audit.key_file', asText],
   ['SALLYPORT_PLATFORM_AUDIT_CHECKPOINT_INTERVAL_MS', 'audit.checkpoint_interval_ms', Number],
   ['SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE', 'vault.master_key_file', asText],
+  ['SALLYPORT_PLATFORM_SANDBOXES_RUNTIME', 'sandboxes.runtime', asText],
+  ['SALLYPORT_PLATFORM_SANDBOXES_ATTACHED_LISTEN', 'sandboxes.attached_listen', asText],
+  ['SALLYPORT_PLATFORM_SANDBOXES_SIDECAR_CONFIG', 'sandboxes.sidecar_config', asText],
   ['SALLYPORT_PLATFORM_SANDBOXES_PRIVATE_CALLBACKS', 'sandboxes.private_callbacks', asLowerCaseBoolean],
+  ['SALLYPORT_PLATFORM_SANDBOXES_MAX_BOXES', 'sandboxes.max_boxes', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_MAX_CPU_MILLICORES', 'sandboxes.max_cpu_millicores', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_MAX_MEMORY_BYTES', 'sandboxes.max_memory_bytes', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_MAX_STORAGE_BYTES', 'sandboxes.max_storage_bytes', Number],
   ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
   ['SALLYPORT_PLATFORM_PUBLIC_URL', 'public_url', asText],
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
@@ -129,7 +149,7 @@ const variables: readonly Variable[] = [
 ];
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
-  const { database, audit, vault } = document;
+  const { database, audit, vault, sandboxes } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   return {
     /** `serve`: requests. `work`: jobs, schedules and other background work. */
@@ -162,8 +182,21 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       masterKeyFile: vault.master_key_file ?? join(dataDirectory, 'vault-master.key'),
     },
     sandboxes: {
+      /** `attached`: somebody else runs the box, and its proxy is here. `none`: no box can be created. */
+      runtime: sandboxes.runtime,
+      /** Where attached boxes find their proxy: `ADDRESS:PORT` or `ADDRESS:FIRST-LAST`. Undefined: on loopback. */
+      attachedListen: sandboxes.attached_listen,
+      /** The config file of the sidecars of boxes. */
+      sidecarConfigFile: sandboxes.sidecar_config && resolve(sandboxes.sidecar_config),
       /** Of their rules: whether a callback may name loopback or a private address. */
-      allowsPrivateCallbacks: document.sandboxes.private_callbacks,
+      allowsPrivateCallbacks: sandboxes.private_callbacks,
+      /** Of each workspace. */
+      quotas: {
+        boxes: sandboxes.max_boxes,
+        cpuMillicores: sandboxes.max_cpu_millicores,
+        memoryBytes: sandboxes.max_memory_bytes,
+        storageBytes: sandboxes.max_storage_bytes,
+      },
     },
     limits: toLimits(document.limits),
     // The schema has checked every entry.

@@ -42,6 +42,8 @@ export type StartContext = Wiring & {
   /** Of connections apart from those of requests: its statements may take minutes. */
   readonly store: Store;
   readonly log: Log;
+  /** The command of this program, which its own subcommands are appended to. */
+  readonly program: readonly string[];
   /** Requests are served by this process, or jobs and other background work run in it, or both. */
   readonly roles: Roles;
   /** Aborts when the process begins to drain. */

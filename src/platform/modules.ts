@@ -6,6 +6,7 @@ import { management } from './management/module.ts';
 import type { Module, Wiring } from './module.ts';
 import { proxyProfiles } from './proxy-profiles/module.ts';
 import { sandboxRecords } from './sandbox-records/module.ts';
+import { sandboxes } from './sandboxes/module.ts';
 import { signIn } from './sign-in/module.ts';
 import { workspaceSecrets } from './workspace-secrets/module.ts';
 import { groundMigrations } from './store/ground-migrations.ts';
@@ -21,6 +22,7 @@ export const modules: readonly Module[] = [
   sandboxRecords,
   workspaceSecrets,
   proxyProfiles,
+  sandboxes,
 ];
 
 /** Without documents and probes, which belong to the server. */

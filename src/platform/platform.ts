@@ -35,6 +35,8 @@ export type Platform = {
 export type PlatformParts = Pick<ServerOptions, 'writeRequest'> & {
   readonly log: Log;
   readonly version: string;
+  /** The command of this program. */
+  readonly program: readonly string[];
   /** A promise, so that the database starts while the rest of the platform is loaded. */
   readonly storage: Promise<Storage>;
   readonly modules?: readonly Module[];
@@ -43,7 +45,7 @@ export type PlatformParts = Pick<ServerOptions, 'writeRequest'> & {
 /** Throws an Error that says what the operator must change. */
 export async function openPlatform(
   config: PlatformConfig,
-  { log, writeRequest, version, storage: opening, modules = allModules }: PlatformParts,
+  { log, writeRequest, version, program, storage: opening, modules = allModules }: PlatformParts,
 ): Promise<Platform> {
   await using opened = new AsyncDisposableStack();
   const storage = opened.adopt(await opening, (one) => one.close());
@@ -66,7 +68,8 @@ export async function openPlatform(
   const parts = opened.use(new AsyncDisposableStack());
   const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
   const wiring: Wiring = { config, vault, send: jobs.send, notifications };
-  await startModules(modules, { ...wiring, store: pools.long, log, roles, signal: draining.signal }, parts);
+  const { signal } = draining;
+  await startModules(modules, { ...wiring, store: pools.long, log, program, roles, signal }, parts);
   await jobs.work();
   isStarted = true;
   if (roles.serves) {

@@ -18,7 +18,7 @@ import { createTestAuthority, type TestAuthority } from '../support/test-authori
 import { WireClient } from '../support/wire-client.ts';
 
 const origins: TestAuthority = createTestAuthority();
-const HOST = 'api.localhost';
+export const HOST = 'api.localhost';
 export const WORKSPACE = '8d0a8a0e-6d5e-4f7e-9f0b-3a3f6f1f9a01';
 export const PROXY_TOKEN = 'a-proxy-token-of-enough-length';
 /** What starts as `sallyport`. */
@@ -33,7 +33,7 @@ export type BoxHostScene = AsyncDisposable & {
   readonly host: BoxHost | undefined;
   readonly runtime: Runtime;
   /** Sends one request through the box and returns the X-Key that arrived. */
-  keyAt(started: StartedBox, token?: string): Promise<string | undefined>;
+  keyAt(started: Pick<StartedBox, 'proxyUrl' | 'caPem'>, token?: string): Promise<string | undefined>;
 };
 
 export type SceneOptions = {

@@ -38,7 +38,7 @@ async function open(
     ...more,
   });
   return openPlatform(config, {
-    ...{ log, version: '0.0.0', modules },
+    ...{ log, version: '0.0.0', program: [], modules },
     storage: openStorage(config, log).then(wrap),
   });
 }

@@ -8,7 +8,7 @@ import {
   recordMembers,
   recordedPath,
 } from '../../src/proxy/record.ts';
-import { recordBatch } from '../../src/platform/sandbox-records/record-schema.ts';
+import { recordBatch } from '../../src/platform/sandbox-records/contract.ts';
 import type { LogRecord } from '../support/spawned-process.ts';
 import { type DataPath, type DataPathOptions, createDataPath, errorOf, head, secret } from './data-path.ts';
 

@@ -105,7 +105,7 @@ export type PlatformApiOptions = {
   readonly limits?: Partial<ServerLimits>;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Modules of the test, in addition to those of the platform. */
+  /** Modules of the test, in addition to those of the platform, or in the place of one with the same name. */
   readonly modules?: readonly Module[];
   /** Routes of the test, in addition to those of the platform. */
   readonly routes?: readonly Route[];
@@ -124,7 +124,9 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
   const database = await createTestDatabase(options.server === undefined ? {} : { server: options.server });
   const { store } = database;
   const own = options.modules ?? [];
-  if (own.length > 0) await migrate(database.ownerConnection, migrationsOf([...modules, ...own]));
+  const replaced = new Set(own.map(({ name }) => name));
+  const all = [...modules.filter(({ name }) => !replaced.has(name)), ...own];
+  if (own.length > 0) await migrate(database.ownerConnection, migrationsOf(all));
   const logged: string[] = [];
   const authenticator = createAuthenticator({ now: options.now ?? (() => Date.now()) });
   const keys = await createScratch();
@@ -139,7 +141,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     // No process takes them.
     send: async (_, job, data) => void job.data.parse(data),
   });
-  const resources = createRoutes(wiring, [...modules, ...own]);
+  const resources = createRoutes(wiring, all);
   const routes = withDocuments({
     routes: [...resources, ...(options.routes ?? [])],
     version: '0.0.0',

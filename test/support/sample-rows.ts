@@ -52,6 +52,14 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into proxy_profiles (workspace_id, name, shown, sealed)
       values ('${WORKSPACE}', 'shared', '{}', '\\x07')
   `,
+  14: `
+    insert into boxes (workspace_id, name, has_generated_name, status, desired, desired_reason, idle_ttl_seconds,
+        delete_after_stop_seconds, labels, sealed_token)
+      values ('${WORKSPACE}', 'box', false, 'ready', 'running', 'created', 0, 0, '{}', '\\x08');
+    insert into box_transitions (workspace_id, box_id, from_status, to_status, reason)
+      select workspace_id, id, 'new', 'provisioning', 'created' from boxes;
+    insert into box_machines (id) values (gen_random_uuid());
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

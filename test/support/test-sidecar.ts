@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Issue, parseWith } from '../../src/base/schema.ts';
 import { Secret } from '../../src/base/secret.ts';
-import { recordBatch } from '../../src/platform/sandbox-records/record-schema.ts';
+import { recordBatch } from '../../src/platform/sandbox-records/contract.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import type { Applied } from '../../src/sidecar/sandboxes/sandbox-rules.ts';
 import { type Sidecar, createSidecar } from '../../src/sidecar/sidecar.ts';

@@ -19,12 +19,23 @@ export function createTestWiring({
   notifications = { subscribe: refuseSubscribers },
 }: TestWiring = {}): Wiring {
   return {
-    config: createTestConfig({ default_org_features: { can_use_audit_logs: canUseAuditLogs }, ...config }),
+    config: createTestConfig({
+      default_org_features: { can_use_audit_logs: canUseAuditLogs },
+      sandboxes: SANDBOXES,
+      ...config,
+    }),
     vault: createVault({ masterKeyFile }),
     send,
     notifications,
   };
 }
+
+/** Boxes can be created, as many as a test needs; what runs them is up to the test. */
+const SANDBOXES = {
+  runtime: 'attached',
+  ...{ max_boxes: 1e6, max_cpu_millicores: 1e12, max_memory_bytes: Number.MAX_SAFE_INTEGER },
+  max_storage_bytes: Number.MAX_SAFE_INTEGER,
+};
 
 /** The defaults, with a document over them. */
 export function createTestConfig(document: object = {}): PlatformConfig {

@@ -15,7 +15,7 @@ const byVerb: ReadonlyMap<string, Activity> = new Map([
   ...verbs(read, 'read get list query stream download export'),
   ...verbs(
     update,
-    'update upsert set rename attach cancel claim confirm populate resolve share unshare sync',
+    'update upsert set rename attach cancel claim confirm populate resolve share unshare start stop sync',
   ),
   ...verbs(remove, 'delete remove'),
   ...verbs(other, 'evaluate execute invalidate login mcp send test trigger validate'),

@@ -149,6 +149,10 @@ export const operationsByCategory = {
   // Operations of this product without a public name.
   listeners: names(`create_listener update_listener delete_listener`),
   sandboxTokens: names(`create_sandbox_token delete_sandbox_token`),
+  sandboxes: names(`
+    create_sandbox update_sandbox delete_sandbox delete_sandboxes start_sandbox stop_sandbox update_sandbox_secrets
+    create_sandbox_proxy_token
+  `),
   vault: names(`update_vault_keys`),
 };
 

@@ -3,8 +3,7 @@ import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { createCursorQuery } from '../api/paging.ts';
 import { type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
-import { RANGE, recordBatch, storableTime, storedRecord } from './record-schema.ts';
-import { listRecords, storeRecords } from './records.ts';
+import { listRecords, RANGE, recordBatch, storableTime, storedRecord, storeRecords } from './contract.ts';
 import { withSandboxToken } from './sandbox-access.ts';
 import { sandboxName, tokenRoutes } from './token-routes.ts';
 

@@ -7,7 +7,7 @@ import { type Route, defineRoute } from '../api/route.ts';
 import { mintKey } from '../identity/api-key.ts';
 import { requireWithinLife } from '../identity/authorization.ts';
 import type { Database } from '../store/database.ts';
-import { RANGE, storableTime } from './record-schema.ts';
+import { RANGE, storableTime } from './contract.ts';
 
 /** Enough to rotate tokens without a gap on many machines. */
 const MAX_TOKENS = 50;

@@ -43,6 +43,8 @@ async function start(
     log: createLog('info', { write: (line) => void logged.push(line) }),
     roles,
     signal: new AbortController().signal,
+    notifications: { subscribe: async () => () => undefined },
+    program: [],
   });
   return { part, logged };
 }
@@ -56,6 +58,7 @@ describe('the jobs of the modules', () => {
       ['expire-audit-events', { cron: '17 3 * * *', data: {} }],
       ['remove-expired-sessions', { cron: '7 * * * *', data: {} }],
       ['expire-sandbox-records', { cron: '47 3 * * *', data: {} }],
+      ['expire-sandboxes', { everyMinutes: 1, data: {} }],
     ]);
     const { signal } = new AbortController();
     const { send } = createTestWiring();

@@ -6,18 +6,18 @@ import { operations, operationsByCategory } from '../../../src/platform/audit/op
 const KINDS: Readonly<Record<number, RegExp>> = {
   1: /^(create|add|invite|clone|mint|register|submit)_|^generate_(dataset|insights_job_config)$/,
   2: /^(batch_)?(read|get|list|query|stream|download|export)_|^generate_(runs|shared_dataset)_query$/,
-  3: /^(update|upsert|set|rename|attach|cancel|claim|confirm|populate|resolve|share|unshare|sync)_/,
+  3: /^(update|upsert|set|rename|attach|cancel|claim|confirm|populate|resolve|share|unshare|start|stop|sync)_/,
   4: /^(bulk_)?(delete|remove)_/,
   99: /^(evaluate|execute|invalidate|send|test|trigger|validate)_|^login$|^mcp_proxy$/,
 };
 
 describe('the tracked operations', () => {
-  it('are 279 public ones and six of our own, without duplicates', () => {
-    const { listeners, sandboxTokens, vault } = operationsByCategory;
-    const own = [...listeners, ...sandboxTokens, ...vault];
+  it('are 279 public ones and fourteen of our own, without duplicates', () => {
+    const { listeners, sandboxTokens, sandboxes, vault } = operationsByCategory;
+    const own = [...listeners, ...sandboxTokens, ...sandboxes, ...vault];
     expect(new Set(operations).size).toBe(operations.length);
     expect(operations.length - own.length).toBe(279);
-    expect(own).toHaveLength(6);
+    expect(own).toHaveLength(14);
   });
 
   it('are in snake case', () => {

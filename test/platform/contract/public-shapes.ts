@@ -66,6 +66,20 @@ const listener = objectOf(
   { version: orNull(text) },
 );
 
+const sandboxStatus: Schema = { enum: ['provisioning', 'ready', 'failed', 'stopped', 'deleting'] };
+const number: Schema = { type: 'number' };
+const sandbox = objectOf(
+  { id: uuid, name: text, status: sandboxStatus, created_at: time, updated_at: time },
+  {
+    ...{ status_message: orNull(text), dataplane_url: orNull(text), snapshot_id: orNull(text) },
+    ...{ size_class: orNull(text), vcpus: orNull(number), cpu_millicores: orNull({ type: 'integer' }) },
+    ...{ mem_bytes: orNull({ type: 'integer' }), fs_capacity_bytes: orNull({ type: 'integer' }) },
+    ...{ idle_ttl_seconds: { type: 'integer' }, delete_after_stop_seconds: { type: 'integer' } },
+    ...{ labels: { type: 'object' }, proxy_config: orNull({ type: 'object' }), mount_config: orNull({}) },
+    ...{ created_by: orNull(text), updated_by: orNull(text), stopped_at: orNull(time) },
+  },
+);
+
 export const publicShapes: Readonly<Record<string, Schema>> = {
   anything: {},
   Organization: objectOf(
@@ -107,6 +121,19 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
   Listener: listener,
   Listeners: objectOf({ resources: listOf(listener), offset: { type: 'integer' } }),
   WorkspaceSecret: objectOf({ key: text }),
+  Sandbox: sandbox,
+  SandboxList: objectOf({
+    ...{ sandboxes: listOf(sandbox), offset: { type: 'integer' } },
+    ...{ items: listOf(sandbox), next_cursor: orNull(text) },
+  }),
+  SandboxStatus: objectOf({ status: sandboxStatus, status_message: orNull(text) }),
+  SandboxUsage: objectOf({ sandbox_count: { type: 'integer' }, sandbox_limit: { type: 'integer' } }),
+  SandboxRecords: objectOf({ records: listOf({ type: 'object' }), next_cursor: orNull(text) }),
+  DeletedSandboxes: objectOf({
+    deleted: listOf(text),
+    skipped: listOf(objectOf({ name: text, reason: text })),
+  }),
+  SandboxError: objectOf({ detail: objectOf({ error: text, message: text }) }),
   Ok: objectOf({}),
   Info: objectOf(
     { version: text },

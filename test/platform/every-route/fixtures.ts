@@ -41,6 +41,10 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   sandbox: [{ under: '/', isFree: true, make: async () => `sandbox-${randomBytes(6).toString('hex')}` }],
   token_id: [{ under: '/v1/sandboxes/', make: addSandboxToken }],
   profile_id: [{ under: '/v1/proxy-profiles/', make: addProxyProfile }],
+  name: [{ under: '/v2/sandboxes/boxes/', make: addBox }],
+  // There are none: each is as unknown as any other.
+  snapshot_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
+  registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
     {
       under: '/api/v1/api-key/current/',
@@ -77,6 +81,8 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   default_workspace_id: { make: async ({ tenant }) => tenant.workspaceId },
   listener_id: { make: addListener },
   source: { isFree: true, make: async () => randomUUID() },
+  proxy_profile_id: { make: addProxyProfile },
+  snapshot_id: { isFree: true, make: async () => '' },
 };
 
 /** The role with the fewest permissions, so that no caller is rejected for escalation. */
@@ -90,9 +96,17 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   tenant_handle: () => `h-${randomUUID()}`,
   // Unique among the workspaces of an organization; short names come twice in a run.
   display_name: (_, given) => (typeof given === 'string' ? uniqueName(given) : given),
-  // Unique among the proxy profiles of a workspace.
+  // Unique among the proxy profiles of a workspace, and among its boxes.
   name: ({ maxLength = 0 }, given) =>
-    typeof given === 'string' && maxLength >= 100 ? uniqueName(given) : given,
+    typeof given === 'string' && maxLength >= 100
+      ? uniqueName(given)
+      : given && `box-${randomUUID().slice(0, 13)}`,
+  // Within the quotas, whatever the number of boxes.
+  ...{ vcpus: () => 1, cpu_millicores: () => 100, mem_bytes: () => 1024, fs_capacity_bytes: () => 1024 },
+  // Multiples of 60.
+  ...{ idle_ttl_seconds: () => 60, delete_after_stop_seconds: () => 3_600 },
+  // There are no snapshots.
+  ...{ snapshot_id: () => null, snapshot_name: () => null, snapshot: () => null },
   proxy_config: () => ({
     rules: [
       {
@@ -219,6 +233,15 @@ async function addProxyProfile({ api, tenant }: Scene): Promise<string> {
     await trx.insertInto('proxy_profiles').values(row).execute();
   });
   return id;
+}
+
+async function addBox({ api, tenant }: Scene): Promise<string> {
+  const row = {
+    ...{ workspace_id: tenant.workspaceId, name: `box-${randomUUID()}`, has_generated_name: true },
+    ...({ status: 'ready', desired: 'running', desired_reason: 'created', labels: '{}' } as const),
+    ...{ idle_ttl_seconds: 0, delete_after_stop_seconds: 0, sealed_token: randomBytes(60) },
+  };
+  return idOf(await api.database.owner.db.insertInto('boxes').values(row).returning('id').execute());
 }
 
 async function addMember({

@@ -139,7 +139,13 @@ async function idsOfOrganization({ organizationId }: Tenant): Promise<readonly s
       ...(await db.selectFrom(table).selectAll().where('organization_id', '=', organizationId).execute()),
     );
   const ids = workspaces.map(({ id }) => id);
-  for (const table of ['listeners', 'sandbox_tokens', 'proxy_profiles', 'workspace_secrets'] as const)
+  for (const table of [
+    'listeners',
+    'sandbox_tokens',
+    'proxy_profiles',
+    'workspace_secrets',
+    'boxes',
+  ] as const)
     rows.push(...(await db.selectFrom(table).selectAll().where('workspace_id', 'in', ids).execute()));
   return [...new Set(idsWithin(rows))];
 }
@@ -152,6 +158,7 @@ async function idsOfWorkspace({ workspaceId }: Tenant): Promise<readonly string[
     'sandbox_tokens',
     'proxy_profiles',
     'workspace_secrets',
+    'boxes',
     'api_keys',
     'workspace_members',
   ] as const) {

@@ -9,6 +9,7 @@ import {
   type PlatformApi,
   type PlatformApiOptions,
 } from '../../support/platform-api.ts';
+import { sql } from '../../../src/platform/store/sql.ts';
 import { createDigest, type Digest } from './database-digest.ts';
 import { type Operation, readOperations } from './document.ts';
 import {
@@ -40,6 +41,7 @@ export type EveryRouteOptions = Pick<PlatformApiOptions, 'modules' | 'routes' | 
 export async function openEveryRoute(options: EveryRouteOptions = {}): Promise<EveryRoute> {
   const fixtures = addFixtures(options.fixtures ?? {});
   const api = await createPlatformApi({ ...options, drainsEvents: true });
+  for (const statement of RECONCILED_AT_ONCE) await sql.raw(statement).execute(api.database.owner.db);
   const a1 = await createTenant(api);
   const a2 = await createTenant(api, a1.organizationId);
   return {
@@ -56,6 +58,27 @@ export async function openEveryRoute(options: EveryRouteOptions = {}): Promise<E
     },
   };
 }
+
+/** No process reconciles the boxes of these tests: what waits for one finds it done. */
+const RECONCILED_AT_ONCE: readonly string[] = [
+  `create function test_reconcile() returns trigger language plpgsql as $$
+    begin
+      if new.status = 'deleting' then return new; end if;
+      new.status = case when new.desired = 'stopped' then 'stopped' else 'ready' end;
+      new.applied_version = new.policy_version;
+      new.applied_token_version = new.token_version;
+      new.needs_proxy_token = true;
+      return new;
+    end $$`,
+  `create trigger test_reconcile before insert or update on boxes for each row execute function test_reconcile()`,
+  `create function test_remove() returns trigger language plpgsql security definer as $$
+    begin
+      delete from boxes where id = new.id;
+      return null;
+    end $$`,
+  `create trigger test_remove after update on boxes for each row when (new.status = 'deleting')
+    execute function test_remove()`,
+];
 
 /** One request of an operation, part by part. */
 export type Example = {

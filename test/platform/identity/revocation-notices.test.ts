@@ -59,7 +59,13 @@ async function open(): Promise<Platform> {
     database: { url: database.url },
   });
   const storage = openStorage(config, log);
-  return openPlatform(config, { log, version: '0.0.0', storage, modules: [...modules, streaming] });
+  return openPlatform(config, {
+    log,
+    version: '0.0.0',
+    program: [],
+    storage,
+    modules: [...modules, streaming],
+  });
 }
 
 type Headers = Readonly<Record<string, string>>;

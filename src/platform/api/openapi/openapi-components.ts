@@ -137,6 +137,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Platform: 'Probes and documentation, without a key',
   'Sign-in': 'Sessions of browsers, which begin with a key',
   'Proxy profiles': 'Rules of the proxy that the sandboxes of a workspace share',
+  Sandboxes: 'Boxes whose way out is a proxy with rules, for existing clients of the sandbox API',
   'Sandbox records': 'What sandboxes sent through their proxy, and the tokens with which sidecars report it',
   'Workspace secrets': 'Values that rules of sandboxes name; they are never shown',
   Workspaces: 'The workspaces of the organization',

@@ -7,7 +7,7 @@ import {
   recordBatch,
   storableTime,
   storedRecord,
-} from '../../../src/platform/sandbox-records/record-schema.ts';
+} from '../../../src/platform/sandbox-records/contract.ts';
 import { recordOf } from './record-scene.ts';
 
 describe('a time of a record', () => {

@@ -1,0 +1,88 @@
+// Moves of boxes between their states in the database: each leaves a row with its reason, and wakes whoever waits for the box or
+// reconciles it. A row that was moved by another is not moved.
+import type { Store, Transaction } from '../store/database.ts';
+import { notify } from '../store/postgres/notifications.ts';
+import { sql } from '../store/sql.ts';
+import type { BoxRow } from './boxes.ts';
+import { type BoxStatus, isMove, type MoveReason, type Place } from './box-states.ts';
+
+type Set = Partial<
+  Pick<
+    BoxRow,
+    | 'status_message'
+    | 'desired'
+    | 'desired_reason'
+    | 'applied_version'
+    | 'proxy_url'
+    | 'needs_proxy_token'
+    | 'ca_pem'
+    | 'updated_by'
+  >
+>;
+
+export type Move = {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly from: BoxStatus;
+  readonly to: BoxStatus;
+  readonly reason: MoveReason;
+  readonly set?: Set;
+};
+
+/** In the transaction of the caller. Undefined: the box has another state by now. */
+export async function moveBox(
+  trx: Transaction,
+  { id, workspaceId, from, to, reason, set = {} }: Move,
+): Promise<BoxRow | undefined> {
+  if (!isMove(from, to, reason)) throw new Error(`no box moves from ${from} to ${to} as ${reason}`);
+  const moved = await trx
+    .updateTable('boxes')
+    .set({
+      status: to,
+      status_message: null,
+      ...set,
+      updated_at: sql<Date>`now()`,
+      ...(to === 'stopped' ? { stopped_at: sql<Date>`now()` } : {}),
+      ...(to === 'ready' ? { stopped_at: null, active_at: sql<Date>`now()` } : {}),
+    })
+    .where('id', '=', id)
+    .where('status', '=', from)
+    .returningAll()
+    .executeTakeFirst();
+  if (moved === undefined) return undefined;
+  await noteMove(trx, { id, workspaceId, from, to, reason });
+  return moved;
+}
+
+/** Also of a box that is new or gone. */
+export async function noteMove(
+  trx: Transaction,
+  move: Pick<Move, 'id' | 'workspaceId' | 'reason'> & { readonly from: Place; readonly to: Place },
+): Promise<void> {
+  const { id, workspaceId, from, to, reason } = move;
+  const row = { workspace_id: workspaceId, box_id: id, from_status: from, to_status: to, reason };
+  await trx.insertInto('box_transitions').values(row).execute();
+  await announce(trx, id);
+}
+
+/** Something about the box has changed. */
+export async function announce(trx: Transaction, id: string): Promise<void> {
+  await notify(trx, 'sandboxes', id);
+}
+
+/** The row of a box of which nothing is left on its machine. */
+export async function deleteRow(store: Pick<Store, 'write'>, id: string): Promise<void> {
+  await store.write(async (trx) => {
+    const gone = await trx
+      .deleteFrom('boxes')
+      .where('id', '=', id)
+      .where('status', '=', 'deleting')
+      .returning('workspace_id')
+      .executeTakeFirst();
+    if (gone === undefined) return;
+    await noteMove(trx, {
+      ...{ id, workspaceId: gone.workspace_id },
+      ...{ from: 'deleting', to: 'gone', reason: 'removed' },
+    });
+  });
+}
