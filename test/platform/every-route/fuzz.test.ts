@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordBatch, storeRecords } from '../../../src/platform/sandbox-records/contract.ts';
 import { propertySeed } from '../../properties/property-seed.ts';
 import { runs } from '../../support/run-size.ts';
 import type { Operation } from './document.ts';
@@ -70,7 +71,7 @@ describe('every route', () => {
     for (const operation of operations.filter(hasCursor)) {
       const example = await prober.createExample(operation, seed);
       const as = prober.authorize(operation);
-      const path = toPath(operation.path, { ...example.values, sandbox: 'here' });
+      const path = toPath(operation.path, { ...example.values, sandbox: 'here', name: 'fuzzed-1' });
       const page = await api.ask('GET', `${path}?limit=1`, as);
       const cursor: unknown = page.body.cursor ?? page.body.next_cursor;
       expect([operation.title, typeof cursor]).toEqual([operation.title, 'string']);
@@ -114,7 +115,13 @@ async function writePages(): Promise<void> {
   const record = { time: new Date().toISOString(), sandbox: 'here', revision: 1, outcome: 'forwarded' };
   const records = [1, 2].map((number) => ({ ...record, number, bytes_up: 0, bytes_down: 0, duration_ms: 1 }));
   const sending = prober.authorize(operationOf('POST /v1/sandbox-records'));
-  await api.ask('POST', '/v1/sandbox-records', { ...sending, body: { source: randomUUID(), records } });
+  const batch = { source: randomUUID(), records };
+  await api.ask('POST', '/v1/sandbox-records', { ...sending, body: batch });
+  for (const name of ['fuzzed-1', 'fuzzed-2']) {
+    const { body: box } = await api.ask('POST', '/v2/sandboxes/boxes', { key, body: { name } });
+    const scope = { workspaceId: a1.workspaceId, sandbox: String(box.id) };
+    await storeRecords(api.database.owner.db, scope, recordBatch.parse(batch));
+  }
 }
 
 function operationOf(title: string): Operation {
