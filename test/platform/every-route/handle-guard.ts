@@ -17,9 +17,10 @@ export function createHandleGuard(): HandleGuard {
   const handling = new AsyncLocalStorage<string>();
   let statements = 0;
   const counted = <T>(work: T): T => {
-    if (!(work instanceof Promise)) return work;
+    const ended = work instanceof Promise ? work : isQuery(work) ? endOf(work) : undefined;
+    if (ended === undefined) return work;
     statements += 1;
-    void work.catch(() => undefined).finally(() => (statements -= 1));
+    void ended.catch(() => undefined).finally(() => (statements -= 1));
     return work;
   };
   const originals = { query: Client.prototype.query, connect: Pool.prototype.connect };
@@ -73,4 +74,24 @@ export function createHandleGuard(): HandleGuard {
       globalThis.fetch = fetch;
     },
   };
+}
+
+/** A query that reports its end by a callback. */
+type Query = Record<'handleReadyForQuery' | 'handleError', (...given: unknown[]) => void>;
+
+function isQuery(work: unknown): work is Query {
+  return typeof work === 'object' && work !== null && 'handleReadyForQuery' in work && 'handleError' in work;
+}
+
+/** Resolves before the query calls back. */
+function endOf(query: Query): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const method of ['handleReadyForQuery', 'handleError'] as const) {
+    const original = query[method];
+    query[method] = function (this: Query, ...given) {
+      resolve();
+      original.apply(this, given);
+    };
+  }
+  return promise;
 }
