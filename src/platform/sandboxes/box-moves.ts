@@ -29,7 +29,7 @@ export type Move = {
   readonly set?: Set;
 };
 
-/** In the transaction of the caller. Undefined: the box has another state by now. */
+/** In the transaction of the caller. Undefined: the box has another state by now, or is to run although it would be stopped. */
 export async function moveBox(
   trx: Transaction,
   { id, workspaceId, from, to, reason, set = {} }: Move,
@@ -47,6 +47,8 @@ export async function moveBox(
     })
     .where('id', '=', id)
     .where('status', '=', from)
+    // Another request may want it to run by now: nothing would start a box that is stopped.
+    .$if(to === 'stopped', (query) => query.where('desired', '=', 'stopped'))
     .returningAll()
     .executeTakeFirst();
   if (moved === undefined) return undefined;

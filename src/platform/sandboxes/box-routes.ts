@@ -11,7 +11,7 @@ import { preparePolicy } from './box-policy.ts';
 import { withProxyToken } from './box-secrets.ts';
 import type { BoxWaiting } from './box-waiting.ts';
 import { type BoxWriting, changeBox, createBox, deleteBox, prepareChange } from './box-writing.ts';
-import { type BoxRow, findBox, listBoxes, lockBox, toShownBox } from './boxes.ts';
+import { type AwaitedRow, findBox, listBoxes, lockBox, toShownBox } from './boxes.ts';
 
 /** What the routes of boxes are made with. */
 export type BoxParts = BoxWriting & {
@@ -38,7 +38,7 @@ export function requireRuntime({ hasRuntime }: Pick<BoxParts, 'hasRuntime'>): vo
 }
 
 /** The only responses that contain the token of the proxy are those that made it. */
-export async function withToken({ secrets }: BoxParts, call: Responding, box: BoxRow): Promise<ShownBox> {
+export async function withToken({ secrets }: BoxParts, call: Responding, box: AwaitedRow): Promise<ShownBox> {
   const shown = toShownBox(box);
   if (!box.needs_proxy_token || box.proxy_url === null) return shown;
   const token = await call.write((trx) => secrets.openToken(trx, box));

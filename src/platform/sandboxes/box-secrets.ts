@@ -28,7 +28,7 @@ export type BoxSecrets = {
   sealToken(trx: Transaction, box: Id, version: number, token: Secret): Promise<Buffer>;
   sealPolicy(trx: Transaction, box: Id, version: number, policy: StoredPolicy): Promise<Buffer>;
   openEnv(db: Reader, box: BoxRow): Promise<Readonly<Record<string, string>>>;
-  openToken(db: Reader, box: BoxRow): Promise<Secret>;
+  openToken(db: Reader, box: Id & Pick<BoxRow, 'token_version' | 'sealed_token'>): Promise<Secret>;
   /** Undefined where no proxy_config was ever given. */
   openStored(db: Reader, box: BoxRow): Promise<StoredPolicy | undefined>;
   /** For the runtime. Without a document all connections are tunnelled. */

@@ -4,23 +4,21 @@ import { DomainError } from '../../base/domain-error.ts';
 import type { Responding } from '../api/route.ts';
 import type { BoxChanges } from './box-changes.ts';
 import { moveBox } from './box-moves.ts';
-import { type BoxRow, noBox } from './boxes.ts';
+import { type AwaitedRow, noBox, readAwaited } from './boxes.ts';
 
 /** Clients that wait and do not say how long. */
 const DEFAULT_WAIT_S = 30;
 /** For what usually takes milliseconds. */
 const SETTLE_MS = 10_000;
 
-type Box = Pick<BoxRow, 'id' | 'name' | 'workspace_id' | 'has_generated_name'>;
-
 export type BoxWaiting = {
   /**
    * Throws `timeout`, and `start_failed` for a box that ended `failed`. A box whose name the caller cannot know is deleted when
    * the caller gets no response that names it: a client that tries again would otherwise make a second one.
    */
-  untilReady(call: Responding, id: string, seconds: number | null | undefined): Promise<BoxRow>;
+  untilReady(call: Responding, id: string, seconds: number | null | undefined): Promise<AwaitedRow>;
   /** The box as it is when its proxy has acknowledged its document and token, or cannot do so, or after some seconds. */
-  untilApplied(call: Responding, id: string): Promise<BoxRow>;
+  untilApplied(call: Responding, id: string): Promise<AwaitedRow>;
   /** Throws `timeout` where it takes longer than some seconds. */
   untilStopped(call: Responding, id: string): Promise<void>;
   /** Returns after some seconds in any case: the box is shown as `deleting` as long as something of it is left. */
@@ -40,12 +38,12 @@ export function createBoxWaiting(changes: BoxChanges): BoxWaiting {
         return settled;
       } catch (error) {
         const isNamed = error instanceof DomainError && error.kind === 'start_failed';
-        if (box.has_generated_name && !isNamed) await abandon(call, id);
+        if (box.has_generated_name && !isNamed) await abandon(call, box);
         throw error;
       }
     },
     async untilApplied(call, id) {
-      const look = async (): Promise<BoxRow | undefined> => {
+      const look = async (): Promise<AwaitedRow | undefined> => {
         const box = await read(call, id);
         const isApplied = box.applied_version >= box.policy_version;
         const hasToken = box.applied_token_version >= box.token_version;
@@ -55,21 +53,23 @@ export function createBoxWaiting(changes: BoxChanges): BoxWaiting {
     },
     async untilStopped(call, id) {
       const look = async (): Promise<true | undefined> => {
-        const box = await find(call, id);
+        const box = await readAwaited(call.db, id);
         return box === undefined || box.status === 'stopped' || box.desired === 'running' ? true : undefined;
       };
       if ((await wait(call, id, SETTLE_MS, look)) === undefined)
         throw new DomainError('timeout', 'The sandbox is still being stopped');
     },
     async untilGone(call, id) {
-      await wait(call, id, SETTLE_MS, async () => ((await find(call, id)) === undefined ? true : undefined));
+      await wait(call, id, SETTLE_MS, async () =>
+        (await readAwaited(call.db, id)) === undefined ? true : undefined,
+      );
     },
   };
 }
 
 const NOT_IN_TIME = 'The sandbox was not ready in time; its status says how it goes on';
 
-function settledOf(box: BoxRow): BoxRow | undefined {
+function settledOf(box: AwaitedRow): AwaitedRow | undefined {
   const { name, status, status_message: message, desired } = box;
   if (status === 'ready') return box;
   if (status === 'deleting') throw noBox();
@@ -83,25 +83,22 @@ function settledOf(box: BoxRow): BoxRow | undefined {
   return undefined;
 }
 
-async function find({ db }: Pick<Responding, 'db'>, id: string): Promise<BoxRow | undefined> {
-  return db.selectFrom('boxes').selectAll().where('id', '=', id).executeTakeFirst();
-}
-
-async function read(call: Pick<Responding, 'db'>, id: string): Promise<BoxRow> {
-  const box = await find(call, id);
+async function read(call: Pick<Responding, 'db'>, id: string): Promise<AwaitedRow> {
+  const box = await readAwaited(call.db, id);
   if (box === undefined) throw noBox();
   return box;
 }
 
-async function abandon(call: Responding, id: string): Promise<void> {
-  const box: (Box & Pick<BoxRow, 'status'>) | undefined = await find(call, id);
-  if (box === undefined || box.status === 'deleting') return;
-  const move = {
-    id,
-    workspaceId: box.workspace_id,
-    from: box.status,
-    to: 'deleting',
-    reason: 'not_awaited',
-  } as const;
-  await call.write((trx) => moveBox(trx, move));
+async function abandon(call: Responding, { id, workspace_id: workspaceId }: AwaitedRow): Promise<void> {
+  await call.write(async (trx) => {
+    // Locked: it may become ready at this moment.
+    const box = await trx
+      .selectFrom('boxes')
+      .select('status')
+      .where('id', '=', id)
+      .forNoKeyUpdate()
+      .executeTakeFirst();
+    if (box === undefined || box.status === 'deleting') return;
+    await moveBox(trx, { id, workspaceId, from: box.status, to: 'deleting', reason: 'not_awaited' });
+  });
 }

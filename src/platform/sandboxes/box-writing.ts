@@ -21,8 +21,8 @@ export type BoxWriting = {
 
 /** A document that was read before the transaction; `undefined` in `policy`: there is none. */
 export type PreparedChange = {
-  /** What it replaces. */
-  readonly replaces: number;
+  /** The box and the version that it replaces: the name may be that of another box by then. */
+  readonly replaces: Pick<BoxRow, 'id' | 'policy_version'>;
   readonly policy: PreparedPolicy | undefined;
 };
 
@@ -85,11 +85,12 @@ export async function changeBox(
   requireKept(box);
   const { name, idle_ttl_seconds: idle, delete_after_stop_seconds: afterStop, labels } = change;
   const policy = prepared === undefined ? {} : await storePolicy(parts, db, box, prepared);
+  const sizes = sizesOf(change);
   const changed = await named(() =>
     db
       .updateTable('boxes')
       .set({
-        ...sizesOf(change),
+        ...sizes,
         ...(name === undefined || name === null ? {} : { name }),
         ...(idle === undefined || idle === null ? {} : { idle_ttl_seconds: idle }),
         ...(afterStop === undefined || afterStop === null ? {} : { delete_after_stop_seconds: afterStop }),
@@ -101,7 +102,8 @@ export async function changeBox(
       .returningAll()
       .executeTakeFirstOrThrow(),
   );
-  await requireQuota(db, workspaceId, parts.quotas);
+  // Rules can be changed, and secrets replaced, in a workspace that is above a quota that was lowered.
+  if (Object.keys(sizes).length > 0) await requireQuota(db, workspaceId, parts.quotas);
   await announce(db, box.id);
   return changed;
 }
@@ -120,7 +122,7 @@ export async function prepareChange(
     stored,
     profileId: profileId === undefined ? box.proxy_profile_id : profileId,
   };
-  return { replaces: box.policy_version, policy: await preparePolicy(policies, call, wanted) };
+  return { replaces: box, policy: await preparePolicy(policies, call, wanted) };
 }
 
 /** What the rules name is looked up again, so that a secret or a profile that was changed reaches the box. */
@@ -132,7 +134,7 @@ export async function prepareRefresh(
   const stored = await secrets.openStored(call.db, box);
   if (stored === undefined) return undefined;
   const wanted = { document: stored.own, profileId: box.proxy_profile_id };
-  return { replaces: box.policy_version, policy: await preparePolicy(policies, call, wanted) };
+  return { replaces: box, policy: await preparePolicy(policies, call, wanted) };
 }
 
 /** Throws `not_ready` for a box that is being deleted, and `quota_exceeded`. */
@@ -143,10 +145,11 @@ export async function startBox(parts: BoxWriting, writer: Writer & Pick<BoxKey, 
   requireKept(box);
   const desired = await setDesired(writer, box, 'running', 'start_requested');
   const { status, id } = box;
-  if (status !== 'stopped' && status !== 'failed') return desired;
-  const move = { id, workspaceId, from: status, to: 'provisioning', reason: 'start_requested' } as const;
-  const moved = await moveBox(db, move);
-  await requireQuota(db, workspaceId, parts.quotas);
+  const isDown = status === 'stopped' || status === 'failed';
+  const move = { id, workspaceId, to: 'provisioning', reason: 'start_requested' } as const;
+  const moved = isDown ? await moveBox(db, { ...move, from: status }) : undefined;
+  // Also of one that is still being stopped: it did not count since then.
+  if (isDown || box.desired === 'stopped') await requireQuota(db, workspaceId, parts.quotas);
   return moved ?? desired;
 }
 
@@ -192,7 +195,8 @@ export async function storePolicy(
   box: BoxRow,
   { replaces, policy }: PreparedChange,
 ) {
-  if (replaces !== box.policy_version) throw new DomainError('unavailable', OVERTAKEN, OVERTAKEN_RETRY_MS);
+  if (replaces.id !== box.id || replaces.policy_version !== box.policy_version)
+    throw new DomainError('unavailable', OVERTAKEN, OVERTAKEN_RETRY_MS);
   const version = box.policy_version + 1;
   return { policy_version: version, ...(await policyColumns(secrets, db, { box, version, policy })) };
 }

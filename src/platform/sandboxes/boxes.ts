@@ -72,6 +72,28 @@ declare module '../store/tables.ts' {
 
 export type BoxRow = Selectable<Tables['boxes']>;
 
+/** What a box is shown by. Without its sealed rules and variables: they may be a megabyte, and a list has many boxes. */
+const SHOWN = [
+  ...(['id', 'name', 'status', 'status_message', 'labels', 'proxy_config', 'proxy_profile_id'] as const),
+  ...(['proxy_url', 'ca_pem', 'cpu_millicores', 'mem_bytes', 'fs_capacity_bytes'] as const),
+  ...(['idle_ttl_seconds', 'delete_after_stop_seconds', 'policy_version', 'applied_version'] as const),
+  ...(['created_at', 'created_by', 'updated_at', 'updated_by', 'stopped_at'] as const),
+] as const;
+export type ShownRow = Pick<BoxRow, (typeof SHOWN)[number]>;
+
+/** With what a request waits for. */
+const AWAITED = [
+  ...SHOWN,
+  ...(['workspace_id', 'has_generated_name', 'desired'] as const),
+  ...(['needs_proxy_token', 'sealed_token', 'token_version', 'applied_token_version'] as const),
+] as const;
+export type AwaitedRow = Pick<BoxRow, (typeof AWAITED)[number]>;
+
+/** By the id that the transaction before has returned; undefined where the box is gone. */
+export function readAwaited(db: Pick<Database, 'selectFrom'>, id: string): Promise<AwaitedRow | undefined> {
+  return db.selectFrom('boxes').select(AWAITED).where('id', '=', id).executeTakeFirst();
+}
+
 /** A name or an id, as paths have it. */
 export type BoxKey = { readonly workspaceId: string; readonly box: string };
 
@@ -103,7 +125,11 @@ export function noBox(): DomainError {
   return new DomainError('not_found', 'There is no such sandbox in this workspace');
 }
 
-type Listed = { readonly boxes: readonly BoxRow[]; readonly offset: number; readonly cursor: string | null };
+type Listed = {
+  readonly boxes: readonly ShownRow[];
+  readonly offset: number;
+  readonly cursor: string | null;
+};
 
 const DEFAULT_LIMIT = 100;
 const place = z.strictObject({ offset: z.int().min(0).max(1e9) });
@@ -115,7 +141,7 @@ export async function listBoxes(db: Database, workspaceId: string, query: BoxQue
   const limit = query.limit ?? query.page_size ?? DEFAULT_LIMIT;
   const from = cursor === undefined ? query : parseCursor(cursor, place, filters);
   if (from === undefined) throw invalidCursor();
-  let select = db.selectFrom('boxes').selectAll().where('workspace_id', '=', workspaceId);
+  let select = db.selectFrom('boxes').select(SHOWN).where('workspace_id', '=', workspaceId);
   if (status !== undefined) select = select.where('status', '=', status);
   if (name_contains !== undefined)
     select = select.where(({ eb, fn, val }) =>
@@ -132,7 +158,7 @@ export async function listBoxes(db: Database, workspaceId: string, query: BoxQue
   return { boxes, offset, cursor: rows.length > limit ? formatCursor({ offset }, filters) : null };
 }
 
-export function toShownBox(row: BoxRow): ShownBox {
+export function toShownBox(row: ShownRow): ShownBox {
   const { id, name, status, status_message, labels, proxy_config, proxy_profile_id, proxy_url, ca_pem } = row;
   return {
     ...{ id, name, status, status_message, labels, proxy_config, proxy_profile_id, proxy_url, ca_pem },

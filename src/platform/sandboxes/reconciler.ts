@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/contract.ts';
 import type { Store } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import type { BoxSecrets } from './box-secrets.ts';
-import { decideStep, type Step } from './box-states.ts';
+import { type BoxState, decideStep, type Step } from './box-states.ts';
 import type { BoxRow } from './boxes.ts';
 import { type Lease, releaseLease, RENEWAL_MS, renewLease } from './machine.ts';
 import { handleRejection, type StepParts, takeStep, within } from './reconciliation.ts';
@@ -133,7 +133,7 @@ class MachineReconciler implements Reconciler {
     const unknown = [...reports.keys()].filter((id) => !known.has(id) && !busy.has(id));
     for (const row of rows) {
       if (busy.has(row.id)) continue;
-      const step = this.#limit(row, decideStep(stateOf(row), reports.get(row.id)));
+      const step = decideStep(toBoxState(row), reports.get(row.id));
       if (step !== undefined) this.#begin(row.id, () => this.#take(row, step));
     }
     for (const id of this.#losses.keys()) if (!known.has(id)) this.#losses.delete(id);
@@ -153,9 +153,23 @@ class MachineReconciler implements Reconciler {
     );
   }
 
-  async #rows(): Promise<readonly BoxRow[]> {
+  async #rows(): Promise<readonly DecidedRow[]> {
     const { db } = this.#parts.store;
-    return db.selectFrom('boxes').selectAll().where('machine_id', '=', this.#lease.machineId).execute();
+    return db.selectFrom('boxes').select(DECIDED).where('machine_id', '=', this.#lease.machineId).execute();
+  }
+
+  /** The whole row; undefined where it is no longer what the step was decided for. */
+  async #read({ id, status, desired, policy_version, token_version }: DecidedRow) {
+    return this.#parts.store.db
+      .selectFrom('boxes')
+      .selectAll()
+      .where('id', '=', id)
+      .where('machine_id', '=', this.#lease.machineId)
+      .where('status', '=', status)
+      .where('desired', '=', desired)
+      .where('policy_version', '=', policy_version)
+      .where('token_version', '=', token_version)
+      .executeTakeFirst();
   }
 
   /** Above the limit the box waits for the next pass, which the end of a step wakes. */
@@ -172,26 +186,29 @@ class MachineReconciler implements Reconciler {
   }
 
   /** Never rejects. */
-  async #take(box: BoxRow, step: Step): Promise<boolean> {
+  async #take(row: DecidedRow, decided: Step): Promise<boolean> {
     try {
+      const box = await this.#read(row);
+      if (box === undefined) return true;
+      const step = this.#limit(row, decided);
       return await takeStep(this.#parts, box, step).catch((error: unknown) =>
         handleRejection(this.#parts, box, step, error),
       );
     } catch (failure) {
       this.#parts.log.warn(
-        { ...describeBug(failure), box: box.id },
-        'the state of a sandbox could not be stored',
+        { ...describeBug(failure), box: row.id },
+        'the state of a sandbox could not be read or stored',
       );
       return false;
     }
   }
 
-  /** What ends again and again is not started for ever. */
-  #limit(box: BoxRow, step: Step | undefined): Step | undefined {
-    if (step?.kind !== 'lost') return step;
+  /** What ends again and again is not started for ever. Called when the step begins: a box that waits for others is lost once. */
+  #limit({ id }: DecidedRow, step: Step): Step {
+    if (step.kind !== 'lost') return step;
     const now = performance.now();
-    const recent = (this.#losses.get(box.id) ?? []).filter((at) => at > now - LOSSES_MS);
-    this.#losses.set(box.id, [...recent, now]);
+    const recent = (this.#losses.get(id) ?? []).filter((at) => at > now - LOSSES_MS);
+    this.#losses.set(id, [...recent, now]);
     return recent.length < MAX_LOSSES ? step : { kind: 'fail', message: 'It ended again and again' };
   }
 
@@ -224,7 +241,14 @@ class MachineReconciler implements Reconciler {
   }
 }
 
-function stateOf(row: BoxRow) {
+/** What a decision depends on. Without what is sealed: a box may have a megabyte of it, and every pass reads all boxes. */
+const DECIDED = [
+  ...(['id', 'status', 'desired', 'policy_version', 'applied_version'] as const),
+  ...(['token_version', 'applied_token_version'] as const),
+] as const;
+type DecidedRow = Pick<BoxRow, (typeof DECIDED)[number]>;
+
+function toBoxState(row: DecidedRow): BoxState {
   return {
     ...{ status: row.status, desired: row.desired },
     policyVersion: row.policy_version,

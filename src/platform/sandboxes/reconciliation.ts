@@ -30,7 +30,9 @@ export async function takeStep(parts: StepParts, box: BoxRow, step: Step): Promi
       return apply(parts, box);
     case 'stop':
       await bounded(runtime.stop(box.id));
-      return move(parts, box, { from: box.status, to: 'stopped', reason: stopReason(box) });
+      await move(parts, box, { from: box.status, to: 'stopped', reason: stopReason(box) });
+      // Whoever asked for a start meanwhile gets it: the box is then found not to run.
+      return true;
     case 'halt':
       await bounded(runtime.stop(box.id));
       return false;

@@ -18,6 +18,16 @@ async function clear(): Promise<void> {
   for (const { id } of body.items) await scene.ask('DELETE', `${BOXES}/${id}`);
 }
 
+function holdStop(): { readonly reached: Promise<void>; now(): void } {
+  const [reached, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  scene.runtime.onCall = ({ call }) => {
+    if (call !== 'stop') return;
+    reached.resolve();
+    return held.promise;
+  };
+  return { reached: reached.promise, now: () => held.resolve() };
+}
+
 describe('stop and start', () => {
   it('responds when it has stopped; start brings back the same box', async () => {
     const { name, id } = await scene.create();
@@ -55,6 +65,33 @@ describe('stop and start', () => {
       'stopped',
       'stopped',
     ]);
+  });
+
+  it('starts a box again that was still being stopped when the start was asked for', async () => {
+    const { name, id } = await scene.create();
+    const release = holdStop();
+    const stopped = scene.ask('POST', `${BOXES}/${name}/stop`);
+    await release.reached;
+    expect((await scene.ask('POST', `${BOXES}/${name}/start`)).status).toBe(202);
+    release.now();
+    expect((await stopped).status).toBe(204);
+    const starts = () => scene.runtime.calls.filter((one) => one.call === 'start' && one.id === id);
+    await scene.until(id, 'ready', () => starts().length === 2);
+    expect(scene.runtime.boxes.get(id)?.state).toBe('running');
+  });
+
+  it('counts a box that is started while it is still being stopped', async () => {
+    await clear();
+    const { name, id } = await scene.create({ mem_bytes: 3_000 });
+    const release = holdStop();
+    const stopped = scene.ask('POST', `${BOXES}/${name}/stop`);
+    await release.reached;
+    expect((await scene.ask('POST', BOXES, { mem_bytes: 3_000 })).status).toBe(201);
+    expect((await scene.ask('POST', `${BOXES}/${name}/start`)).status).toBe(429);
+    release.now();
+    await stopped;
+    expect((await scene.row(id))?.status).toBe('stopped');
+    await clear();
   });
 
   it('of a box that does not exist is 404', async () => {

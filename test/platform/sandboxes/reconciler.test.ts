@@ -76,6 +76,28 @@ describe('a box', () => {
     expect(scene.runtime.calls.filter(({ call }) => call === 'start').length).toBeLessThan(8);
   });
 
+  it('that waits until others were started again has not ended again and again', async () => {
+    const before: { id: string; updated_at: Date }[] = [];
+    for (let count = 0; count < 9; count += 1) {
+      const { id } = await scene.create();
+      before.push((await scene.row(id))!);
+    }
+    await scene.stopReconciling();
+    scene.runtime.die();
+    const { id: machineId } = await scene.api.database.owner.db
+      .selectFrom('box_machines')
+      .select('id')
+      .executeTakeFirstOrThrow();
+    const narrow = startReconciler({
+      ...{ store: scene.api.database.store, runtime: scene.runtime, machineId, concurrency: 1 },
+      secrets: createBoxSecrets(scene.api.vault),
+      log: createLog('silent', { write: () => undefined }),
+    });
+    for (const { id, updated_at } of before)
+      await scene.until(id, 'ready', (row) => row.updated_at > updated_at);
+    await narrow.close();
+  });
+
   it.each([
     ['no_capacity', 'The machine is full'],
     ['not_supported', 'Storage cannot be limited here'],
