@@ -19,6 +19,8 @@ export type PhaseScope = {
   readonly log: Log;
   /** Runs what waits for others, within the shares of the caller. */
   prepare<T>(work: () => Promise<T>): Promise<T>;
+  /** The same, after the commit. */
+  respond<T>(work: () => Promise<T>): Promise<T>;
 };
 
 export type Admitted = {
@@ -51,7 +53,7 @@ export async function runPhases(
   }
   if (route.respond === undefined) return commit(scope, context, admitted, prepared);
   // The place to wait is taken before anything is written: whoever finds none may try again.
-  return scope.prepare(async () => {
+  return scope.respond(async () => {
     const outcome = await commit(scope, context, admitted, prepared);
     const signal = signalOf(context.request);
     const responding = { ...call, db: scope.reads().db, write: scope.writes().write, signal };

@@ -153,6 +153,7 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
       reads: () => storeOf(scope, 'reads', findParty()),
       writes: () => storeOf(scope, 'writes', findParty()),
       prepare: (work) => (party === undefined ? work() : shares.prepare(party, work)),
+      respond: (work) => (party === undefined ? work() : shares.respond(party, work)),
     };
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
       runPhases(phases, context, { ...entered, parts }),

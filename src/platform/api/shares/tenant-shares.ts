@@ -17,6 +17,8 @@ export type TenantShares = {
   writes(party: Party): Store;
   /** Runs what waits for other systems. */
   prepare<T>(party: Party, work: () => Promise<T>): Promise<T>;
+  /** Runs what waits after the commit, for as long as the caller wants to. */
+  respond<T>(party: Party, work: () => Promise<T>): Promise<T>;
   /** Counts a stream until `closed` resolves. */
   stream(party: Party, closed: Promise<unknown>): Promise<void>;
   /** Counts bytes of a request that the process holds. */
@@ -55,7 +57,11 @@ export function createTenantShares(
   const reads = queue({ ...sharesOf(pools.reads.size), contention }, 'reads');
   // Their share is the same beside others: those of one organization take turns at its audit chain, one commit after the other.
   const writes = queue(sharesOf(pools.writes.size), 'writes');
-  const preparing = queue(partsOf(limits.preparing, limits.organizationPreparing), 'requests that wait');
+  const parts = partsOf(limits.preparing, limits.organizationPreparing);
+  const preparing = queue(parts, 'requests that wait');
+  // Without a limit for all: some callers wait for an hour, and few organizations would keep all others from waiting. Whoever
+  // waits holds a connection of the server and nothing else.
+  const responding = queue({ ...parts, places: Infinity }, 'requests that wait');
   const streams = queue(partsOf(limits.streams, limits.organizationStreams), 'streams', {
     ...waits,
     waitMs: 0,
@@ -72,6 +78,7 @@ export function createTenantShares(
     reads: (party) => within(pools.reads, reads, party),
     writes: (party) => within(pools.writes, writes, party),
     prepare: (party, work) => preparing.run(party, work),
+    respond: (party, work) => responding.run(party, work),
     async stream(party, closed) {
       void closed.then(await streams.enter(party));
     },

@@ -188,6 +188,41 @@ describe('requests that wait for others', () => {
   });
 });
 
+describe('requests that wait after their commit', () => {
+  it('keep no other organization from waiting, before its write or after it', async () => {
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    let running = 0;
+    const ok = { responses: { 200: z.strictObject({ ok: z.boolean() }) } } as const;
+    const waits: Route = defineRoute({
+      ...described('/waits-after'),
+      ...ok,
+      handle: async () => ({ body: { ok: true } }),
+      async respond(_, { body }) {
+        running += 1;
+        if (running === 2) begun.resolve();
+        await released.promise;
+        return { body };
+      },
+    });
+    const prepares: Route = defineRoute({
+      ...described('/prepares'),
+      ...ok,
+      prepare: async () => undefined,
+      handle: async () => ({ body: { ok: true } }),
+    });
+    const limits = { preparing: 1, organizationPreparing: 1 };
+    await using scene = await open({ routes: [waits, prepares], limits });
+    const { api, a, b } = scene;
+    const waiting = [a, b].map(({ key }) => api.ask('GET', '/waits-after', { key }));
+    const rejected = Promise.race(waiting).then(({ status }) => status);
+    expect(await Promise.race([begun.promise, rejected])).toBeUndefined();
+    expect((await api.ask('GET', '/prepares', { key: b.key })).status).toBe(200);
+    released.resolve();
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
+  });
+});
+
 describe('streams', () => {
   it('are limited for a key and an organization', async () => {
     const route: Route = defineRoute({
