@@ -32,7 +32,7 @@ type Key = { running: number; served: number; readonly waiting: Set<Waiter> };
 type Tenant = {
   readonly organization: string;
   running: number;
-  /** The number of its latest start; 0 for who was not served yet. */
+  /** The number of its latest start. Who comes is behind those that have waited since before the latest start of all. */
   served: number;
   waiting: number;
   readonly keys: Map<string, Key>;
@@ -86,7 +86,7 @@ export class FairQueue {
     contention?.recent.note(party.organization);
     const wanted = Math.min(weight, perKey, contention?.perOrganization ?? perKey);
     const tenant = this.#tenantOf(party);
-    const key = keyOf(tenant, party);
+    const key = this.#keyOf(tenant, party);
     if (this.#waiting === 0 && this.#fits(tenant, key, wanted) && this.#isFree(wanted))
       return this.#take(party, wanted);
     if (this.#limits.waitMs > 0 && tenant.waiting < this.#limits.maxWaiting) return this.#wait(party, wanted);
@@ -98,7 +98,7 @@ export class FairQueue {
   #wait(party: Party, weight: number): Promise<Leave> {
     const { promise, resolve, reject } = Promise.withResolvers<Leave>();
     const tenant = this.#tenantOf(party);
-    const { waiting } = keyOf(tenant, party);
+    const { waiting } = this.#keyOf(tenant, party);
     const remove = (): void => {
       waiting.delete(waiter);
       tenant.waiting -= 1;
@@ -190,7 +190,7 @@ export class FairQueue {
 
   #take(party: Party, weight: number): Leave {
     const tenant = this.#tenantOf(party);
-    const key = keyOf(tenant, party);
+    const key = this.#keyOf(tenant, party);
     const start = { atMs: this.#clock.now() };
     tenant.starts.add(start);
     const count = (places: number): void => {
@@ -224,10 +224,26 @@ export class FairQueue {
   #tenantOf({ organization }: Party): Tenant {
     const known = this.#tenants.get(organization);
     if (known !== undefined) return known;
-    const counts = { running: 0, served: 0, waiting: 0, heldMs: 0 };
+    const counts = { running: 0, served: this.#arrival, waiting: 0, heldMs: 0 };
     const tenant: Tenant = { organization, ...counts, keys: new Map(), starts: new Set() };
     this.#tenants.set(organization, tenant);
     return tenant;
+  }
+
+  #keyOf(tenant: Tenant, { key: name }: Party): Key {
+    const known = tenant.keys.get(name);
+    if (known !== undefined) return known;
+    const key: Key = { running: 0, served: this.#arrival, waiting: new Set() };
+    tenant.keys.set(name, key);
+    return key;
+  }
+
+  /**
+   * Before who was served last, and behind all others that wait. A number below all others would let callers that are never
+   * seen twice, such as the addresses of one large network, come before who always waits, for ever.
+   */
+  get #arrival(): number {
+    return this.#served - 0.5;
   }
 
   /** Who neither waits nor holds a place is not remembered. */
@@ -238,14 +254,6 @@ export class FairQueue {
     if (key.running === 0 && key.waiting.size === 0) tenant.keys.delete(name);
     if (tenant.keys.size === 0) this.#tenants.delete(organization);
   }
-}
-
-function keyOf(tenant: Tenant, { key: name }: Party): Key {
-  const known = tenant.keys.get(name);
-  if (known !== undefined) return known;
-  const key: Key = { running: 0, served: 0, waiting: new Set() };
-  tenant.keys.set(name, key);
-  return key;
 }
 
 type Turn = Pick<Key, 'running' | 'served'>;

@@ -101,6 +101,21 @@ describe('places', () => {
     expect(order).toEqual(['a/1', 'b/1', 'a/2', 'b/1', 'a/1', 'a/2', 'a/1']);
   });
 
+  it('reach who always waits, however many come who were never there before', async () => {
+    const scene = open({ places: 1, perOrganization: 1, perKey: 1 });
+    await scene.ask('first');
+    await scene.ask('busy', 10);
+    const order: string[] = [];
+    for (let at = 0; at < 20; at += 1) {
+      await scene.ask(`new${at}`, 1);
+      await scene.ask(`newer${at}`, 1);
+      const [name = ''] = [...scene.running.keys()];
+      order.push(name.slice(0, 4));
+      await scene.end(name);
+    }
+    expect(order.filter((name) => name === 'busy').length).toBeGreaterThan(1);
+  });
+
   it('that were given back twice count once', async () => {
     const scene = open({ places: 1, perOrganization: 1, perKey: 1 });
     await scene.ask('a');
