@@ -121,7 +121,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/sandboxes/box-schema.ts': 'test/platform/sandboxes/box-routes.test.ts',
   'src/platform/sandboxes/box-secrets.ts': 'test/platform/sandboxes/box-routes.test.ts',
   'src/platform/sandboxes/box-waiting.ts': 'test/platform/sandboxes/box-routes.test.ts',
-  'src/platform/sandboxes/box-writing.ts': 'test/platform/sandboxes/box-routes.test.ts',
   'src/platform/sandboxes/boxes.ts': 'test/platform/sandboxes/box-routes.test.ts',
   'src/platform/sandboxes/quotas.ts': 'test/platform/sandboxes/box-action-routes.test.ts',
   'src/platform/sandboxes/reconciliation.ts': 'test/platform/sandboxes/reconciler.test.ts',

@@ -63,8 +63,7 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
   );
   const scope: Scope = {
     streams: createOpenStreams(parts),
-    ...parts,
-    ...{ shares, failures },
+    ...{ ...parts, shares, failures },
     limit: createRouteLimits(),
     takeTurn: createAuthenticationTurns({
       places: parts.pools.authentication.size,
@@ -152,8 +151,8 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
       ...{ authenticator, log },
       reads: () => storeOf(scope, 'reads', findParty()),
       writes: () => storeOf(scope, 'writes', findParty()),
-      prepare: (work) => (party === undefined ? work() : shares.prepare(party, work)),
-      respond: (work) => (party === undefined ? work() : shares.respond(party, work)),
+      prepare: (work) => (party ? shares.prepare(party, work) : work()),
+      respond: (work) => (party ? shares.respond(party, work) : work()),
     };
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
       runPhases(phases, context, { ...entered, parts }),
