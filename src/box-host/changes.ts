@@ -1,7 +1,8 @@
 // Tells readers that something changed, not what: one that is slow misses nothing by being notified once.
+import { WaitingReaders } from './waiting-readers.ts';
 
 export class Changes {
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new WaitingReaders();
   #count = 0;
   #readers = 0;
   readonly #onReaders: (count: number) => void;
@@ -13,8 +14,7 @@ export class Changes {
 
   notify(): void {
     this.#count += 1;
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
+    this.#waiting.wakeAll();
   }
 
   /** Yields at once, and after each change. Ends with the signal. */
@@ -22,7 +22,7 @@ export class Changes {
     this.#setReaders(1);
     try {
       for (let seen = -1; !signal.aborted; ) {
-        if (seen === this.#count) await this.#changed(signal);
+        if (seen === this.#count) await this.#waiting.wait(signal);
         // Before it is yielded: what changes while the reader is busy is reported afterwards.
         seen = this.#count;
         if (!signal.aborted) yield seen;
@@ -30,16 +30,6 @@ export class Changes {
     } finally {
       this.#setReaders(-1);
     }
-  }
-
-  async #changed(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = (): void => resolve();
-    this.#waiting.add(wake);
-    signal.addEventListener('abort', wake);
-    await promise;
-    signal.removeEventListener('abort', wake);
-    this.#waiting.delete(wake);
   }
 
   #setReaders(step: number): void {

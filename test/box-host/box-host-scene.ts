@@ -1,10 +1,12 @@
 // A box host with real sidecars, an origin on loopback that they may reach, and a platform that is connected to it. What a test
 // reads is the key that reached the origin.
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { createLog } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parsePortRange } from '../../src/box-host/attached-engine.ts';
@@ -186,4 +188,18 @@ export function policyOf(
     document: { rules: [{ match_hosts: [HOST], headers: [{ name: 'X-Key', type, value }] }] },
     secrets: new Map(Object.entries(secrets).map(([name, text]) => [name, new Secret(text)])),
   };
+}
+
+/** Runs a command by the data plane at the other end of the connection. */
+export async function execute(
+  connection: Duplex,
+  command: string,
+): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }> {
+  const headers = { Host: 'box', 'Content-Type': 'application/json' };
+  const asked = request({ createConnection: () => connection, method: 'POST', path: '/execute', headers });
+  asked.end(JSON.stringify({ command }));
+  const [response] = await once(asked, 'response');
+  let text = '';
+  for await (const part of response) text += String(part);
+  return { status: response.statusCode, body: JSON.parse(text) };
 }

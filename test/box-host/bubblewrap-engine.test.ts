@@ -1,14 +1,12 @@
 // Boxes that bubblewrap isolates, as the box host runs them: their only way out is the listener of their sidecar.
-import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { request as requestHttp } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { createBubblewrapEngine } from '../../src/box-host/bubblewrap-engine.ts';
 import { detectCapabilities } from '../../src/box-host/bubblewrap/capabilities.ts';
 import { linkUsr } from '../../src/box-host/snapshots/base-snapshot.ts';
-import { type BoxHostScene, createBoxHostScene, policyOf, specOf } from './box-host-scene.ts';
+import { type BoxHostScene, createBoxHostScene, execute, policyOf, specOf } from './box-host-scene.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -40,19 +38,9 @@ async function run(
   command: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   const connection = await runtime.openAgent(id);
-  const headers = { Host: 'box', 'Content-Type': 'application/json' };
-  const asked = requestHttp({
-    createConnection: () => connection,
-    method: 'POST',
-    path: '/execute',
-    headers,
-  });
-  asked.end(JSON.stringify({ command }));
-  const [response] = await once(asked, 'response');
-  let text = '';
-  for await (const part of response) text += String(part);
+  const { body } = await execute(connection, command);
   connection.destroy();
-  return JSON.parse(text);
+  return body;
 }
 
 describe('an isolated box', () => {

@@ -2,6 +2,7 @@
 // sidecar whose records are not taken is not read any more, and then refuses exchanges itself. Pure.
 import { randomUUID } from 'node:crypto';
 import { z } from '../../base/schema.ts';
+import { WaitingReaders } from '../waiting-readers.ts';
 
 export type RecordBatch = {
   readonly boxId: string;
@@ -35,7 +36,7 @@ const ENTRY_CHARS = 128;
 export class RecordBook {
   /** By source, in the order in which they are offered; none of them is empty. */
   readonly #lanes = new Map<string, Lane>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new WaitingReaders();
 
   /** For one sidecar process. `onCapacity` is called when a full writer may write again. */
   createWriter(onCapacity: () => void): RecordWriter {
@@ -45,8 +46,7 @@ export class RecordBook {
       ofBoxes.set(boxId, lane);
       lane.texts.push(text);
       this.#lanes.set(lane.source, lane);
-      for (const wake of this.#waiting) wake();
-      this.#waiting.clear();
+      this.#waiting.wakeAll();
     });
   }
 
@@ -54,13 +54,7 @@ export class RecordBook {
   async next(signal: AbortSignal): Promise<RecordBatch | undefined> {
     while (this.#lanes.size === 0) {
       if (signal.aborted) return undefined;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const wake = (): void => resolve();
-      this.#waiting.add(wake);
-      signal.addEventListener('abort', wake);
-      await promise;
-      signal.removeEventListener('abort', wake);
-      this.#waiting.delete(wake);
+      await this.#waiting.wait(signal);
     }
     const [first] = this.#lanes;
     if (first === undefined || signal.aborted) return undefined;

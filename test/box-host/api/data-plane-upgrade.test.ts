@@ -1,15 +1,13 @@
 // Connections to the data plane of a box go through the API of the box host: with its token, to a box that runs, and no further
 // than that box lives.
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { request as requestHttp } from 'node:http';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createAttachedEngine } from '../../../src/box-host/attached-engine.ts';
 import type { BoxEngine } from '../../../src/box-host/engine.ts';
 import { spawnAgent } from '../../box-agent/spawned-agent.ts';
-import { type BoxHostScene, createBoxHostScene, policyOf, specOf } from '../box-host-scene.ts';
+import { type BoxHostScene, createBoxHostScene, execute, policyOf, specOf } from '../box-host-scene.ts';
 
 /** Boxes whose agent is a process of this machine; it keeps what each was started with. */
 function createEngine() {
@@ -33,24 +31,6 @@ function createEngine() {
     },
   };
   return { started, bundles, createEngine: async () => engine };
-}
-
-async function execute(
-  connection: Duplex,
-  command: string,
-): Promise<{ readonly status: number; readonly body: unknown }> {
-  const headers = { Host: 'box', 'Content-Type': 'application/json' };
-  const asked = requestHttp({
-    createConnection: () => connection,
-    method: 'POST',
-    path: '/execute',
-    headers,
-  });
-  asked.end(JSON.stringify({ command }));
-  const [response] = await once(asked, 'response');
-  let text = '';
-  for await (const part of response) text += String(part);
-  return { status: response.statusCode, body: JSON.parse(text) };
 }
 
 async function upgradeStatus({ directory }: BoxHostScene, id: string, token?: string): Promise<number> {
