@@ -30,8 +30,10 @@ export const UNSUPPORTED_FAMILY: number = ERRNO | 97; // EAFNOSUPPORT
 /** CLONE_NEW*: NS, CGROUP, UTS, IPC, USER, PID, NET. */
 const NAMESPACE_FLAGS = 0x7e020000;
 
+const AF_UNIX = 1;
+
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. The code of the other families is seldom used and often vulnerable. */
-const SOCKET_FAMILIES: readonly number[] = [1, 2, 10, 16];
+const SOCKET_FAMILIES: readonly number[] = [AF_UNIX, 2, 10, 16];
 
 /** PER_LINUX, PER_LINUX32, UNAME26 with either, and the question for the current one. */
 const PERSONALITIES: readonly number[] = [0, 8, 0x20000, 0x20008, 0xffffffff];
@@ -65,6 +67,8 @@ export function compileFilter(table: SyscallTable): readonly Instruction[] {
       result(DENY),
     ]),
     ...checked(numbers, 'socket', oneOf(SOCKET_FAMILIES, UNSUPPORTED_FAMILY)),
+    // It makes sockets of a family too, and loads the code of the family for that.
+    ...checked(numbers, 'socketpair', oneOf([AF_UNIX], UNSUPPORTED_FAMILY)),
     ...checked(numbers, 'personality', oneOf(PERSONALITIES, DENY)),
     ...rangesOf([...numbers.values()]).flatMap(allowRange),
     ...when(JUMP_GREATER, LAST_KNOWN, [result(NOT_IMPLEMENTED)]),

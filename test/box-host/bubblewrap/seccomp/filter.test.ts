@@ -58,7 +58,7 @@ describe.each([
   it('allows the numbers of the table and no other', () => {
     const listed = new Set(numbers.values());
     expect(listed.size).toBe(numbers.size);
-    const special = new Set(['clone', 'socket', 'personality'].map(numberOf));
+    const special = new Set(['clone', 'socket', 'socketpair', 'personality'].map(numberOf));
     for (let number = 0; number < 1_000; number += 1) {
       if (special.has(number) || number === 435) continue;
       const expected = listed.has(number) ? ALLOW : number > LAST_KNOWN ? NOT_IMPLEMENTED : DENY;
@@ -97,6 +97,14 @@ describe.each([
       for (const upper of [0n, 1n << 32n, 0xffffffffn << 32n]) {
         const expected = [1n, 2n, 10n, 16n].includes(family) ? ALLOW : UNSUPPORTED_FAMILY;
         expect([family, run(numberOf('socket'), family | upper)]).toEqual([family, expected]);
+      }
+  });
+
+  it('allows pairs of UNIX sockets alone, whatever the upper half of the argument', () => {
+    for (let family = 0n; family < 64n; family += 1n)
+      for (const upper of [0n, 1n << 32n, 0xffffffffn << 32n]) {
+        const expected = family === 1n ? ALLOW : UNSUPPORTED_FAMILY;
+        expect([family, run(numberOf('socketpair'), family | upper)]).toEqual([family, expected]);
       }
   });
 
