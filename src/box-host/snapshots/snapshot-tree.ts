@@ -14,6 +14,9 @@ const DIRECTORY_MODE = 0o777;
 const FILE_MODE = 0o666;
 const EXECUTABLE_MODE = 0o777;
 
+/** Of all directories: they are held in memory, and a path may have 4,095. */
+const MAX_PATH_CHARS = 64 * 1024 * 1024;
+
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
 export class SnapshotTree {
@@ -21,7 +24,10 @@ export class SnapshotTree {
   readonly #limits: SnapshotLimits;
   readonly #directories = new Set<string>(['']);
   #entries = 0;
+  /** With the directories that the entries imply. */
+  #counted = 0;
   #bytes = 0;
+  #pathChars = 0;
 
   /** `root`: an empty directory. */
   constructor(root: string, limits: SnapshotLimits) {
@@ -39,12 +45,13 @@ export class SnapshotTree {
 
   /** Throws an InputError for an entry that a snapshot cannot have. A second entry of the same path replaces the first. */
   async add(entry: SnapshotEntry): Promise<void> {
+    this.#entries += 1;
     this.#count();
     const path = parseEntryPath(entry.path);
     if (entry.kind === 'directory') return this.#addDirectory(path, entry.path);
     if (path === '') throw refusal(entry.path, 'is the root of the snapshot and must be a directory');
     if (this.#directories.has(path)) throw refusal(entry.path, 'was a directory before');
-    await this.#addDirectory(parentOf(path), entry.path);
+    await this.#addParent(path, entry.path);
     const file = join(this.#root, path);
     if (entry.kind === 'hardlink') return this.#addHardLink(path, entry.target);
     await rm(file, { force: true });
@@ -55,7 +62,7 @@ export class SnapshotTree {
 
   async #addDirectory(path: string, shown: string): Promise<void> {
     if (this.#directories.has(path)) return;
-    await this.#addDirectory(parentOf(path), shown);
+    await this.#addParent(path, shown);
     try {
       await mkdir(join(this.#root, path));
     } catch (cause) {
@@ -64,6 +71,17 @@ export class SnapshotTree {
     // The umask does not count.
     await chmod(join(this.#root, path), DIRECTORY_MODE);
     this.#directories.add(path);
+    this.#pathChars += path.length;
+    if (this.#pathChars > MAX_PATH_CHARS)
+      throw new InputError(`The paths of its directories have more than ${MAX_PATH_CHARS} characters`);
+  }
+
+  /** A directory that has no entry of its own counts as one: a short path can name a hundred of them. */
+  async #addParent(path: string, shown: string): Promise<void> {
+    const parent = parentOf(path);
+    if (this.#directories.has(parent)) return;
+    this.#count();
+    await this.#addDirectory(parent, shown);
   }
 
   async #addFile(file: string, entry: SnapshotEntry & { readonly kind: 'file' }): Promise<void> {
@@ -90,8 +108,8 @@ export class SnapshotTree {
   }
 
   #count(): void {
-    this.#entries += 1;
-    if (this.#entries > this.#limits.maxEntries)
+    this.#counted += 1;
+    if (this.#counted > this.#limits.maxEntries)
       throw new InputError(`The snapshot has more than ${this.#limits.maxEntries} entries`);
   }
 }

@@ -184,6 +184,14 @@ describe('an archive is refused for', () => {
     );
   });
 
+  it('more directories than entries are allowed, which short paths imply', async () => {
+    await using made = await createStore();
+    const limits = { maxBytes: 100_000, maxEntries: 10 };
+    const deep = inPieces(archive([{ name: `${'d/'.repeat(20)}file` }]));
+    await expect(made.store.importTar('one', deep, limits)).rejects.toThrow(/more than 10 entries/);
+    expect(await readdir(made.directory)).toEqual([]);
+  });
+
   it('a bomb, long before it is unpacked', async () => {
     await using made = await createStore();
     const bomb = zstdCompressSync(archive([{ name: 'a', content: Buffer.alloc(80 * 1024 * 1024) }]));
