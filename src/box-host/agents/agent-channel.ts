@@ -28,6 +28,8 @@ export type ChannelLimits = {
 export const defaultChannelLimits: ChannelLimits = { calls: 64, silentMs: 10_000, workMs: 25 };
 
 const NOTHING = Buffer.alloc(0);
+/** Of what the agent has not taken yet; then no call begins. */
+const MAX_UNTAKEN_BYTES = 4 * 1024 * 1024;
 const PERIOD_MS = 100;
 
 export class AgentChannel {
@@ -39,6 +41,10 @@ export class AgentChannel {
   #error: AgentError | undefined;
   #drained: PromiseWithResolvers<void> | undefined;
   #hasReceived = false;
+  #hasTaken = false;
+  readonly #onTaken = (): void => {
+    this.#hasTaken = true;
+  };
   #workedMs = 0;
   #period: NodeJS.Timeout | undefined;
   #pong: PromiseWithResolvers<boolean> | undefined;
@@ -75,7 +81,8 @@ export class AgentChannel {
   /** Throws an AgentError when the channel has ended or too many calls run. */
   call<H, R>(params: CallParams, shape: CallShape<H, R>): RunningCall<H, R> {
     if (this.#error !== undefined) throw this.#error;
-    if (this.#calls.size >= this.#limits.calls) throw new AgentError('busy');
+    const isFull = this.#channel.writableLength > MAX_UNTAKEN_BYTES;
+    if (isFull || this.#calls.size >= this.#limits.calls) throw new AgentError('busy');
     const payload = encodeJson(params);
     if (payload.length > MAX_CALL_BYTES) throw new AgentError('failed', 'E2BIG');
     const id = this.#nextId;
@@ -153,7 +160,7 @@ export class AgentChannel {
     if (this.#error !== undefined) return;
     const channel = this.#channel;
     channel.cork();
-    channel.write(encodeFrameHead(type, id, payload.length));
+    channel.write(encodeFrameHead(type, id, payload.length), this.#onTaken);
     const hasCapacity = payload.length === 0 || channel.write(payload);
     channel.uncork();
     if (hasCapacity) return;
@@ -166,16 +173,22 @@ export class AgentChannel {
     this.#drained = undefined;
   }
 
-  /** While something is awaited: one that was silent for a period is asked, one that is silent for another is ended. */
+  /**
+   * While something is awaited: one that gave no sign of life for a period is asked, one that gives none for another is ended.
+   * One that sends and does not read lives only in appearance: what it is sent would fill the memory of this process.
+   */
   #startWatch(): void {
     if (this.#watch !== undefined) return;
     this.#hasReceived = false;
     let wasAsked = this.#pong !== undefined;
     const check = (): void => {
       if (this.#calls.size === 0 && this.#pong === undefined) return this.#stopWatch();
-      if (!this.#hasReceived && wasAsked) return this.#end('unresponsive');
-      wasAsked = !this.#hasReceived;
+      const isReading = this.#hasTaken || this.#channel.writableLength === 0;
+      const isAlive = this.#hasReceived && isReading;
+      if (!isAlive && wasAsked) return this.#end('unresponsive');
+      wasAsked = !isAlive;
       this.#hasReceived = false;
+      this.#hasTaken = false;
       if (wasAsked) void this.hasOtherProcesses();
     };
     this.#watch = setInterval(check, this.#limits.silentMs).unref();

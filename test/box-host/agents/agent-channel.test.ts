@@ -1,5 +1,5 @@
 // The box host's end of the channel against agents that lie, flood, stop and die: every call ends with an error of its kind.
-import { duplexPair } from 'node:stream';
+import { Duplex, duplexPair } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { WINDOW_BYTES } from '../../../src/box-agent/protocol/credit.ts';
 import { encodeCredit } from '../../../src/box-agent/protocol/frame.ts';
@@ -97,6 +97,29 @@ describe('a channel', () => {
     const call = channel.call(params, shape);
     await expect(call.result).rejects.toMatchObject({ kind: 'unresponsive' });
     expect(await channel.closed).toMatchObject({ kind: 'unresponsive' });
+  });
+
+  it('whose agent sends and does not read ends', async () => {
+    const outside = new Duplex({ read: () => undefined, write: () => undefined });
+    const channel = new AgentChannel(outside, { ...defaultChannelLimits, silentMs: 20 });
+    const call = channel.call(params, {
+      ...shape,
+      onData: (_, bytes) => {
+        call.grant(bytes.length);
+        setImmediate(() => outside.push(rawFrame('data', 1, 'x')));
+      },
+    });
+    outside.push(Buffer.concat([HEAD, rawFrame('data', 1, 'x')]));
+    await expect(call.result).rejects.toMatchObject({ kind: 'unresponsive' });
+  });
+
+  it('begins no call while its agent has not taken what it was sent', () => {
+    const outside = new Duplex({ read: () => undefined, write: () => undefined });
+    const channel = new AgentChannel(outside);
+    const long = { ...params, command: 'x'.repeat(1_000_000) };
+    for (let calls = 0; calls < 5; calls += 1) channel.call(long, shape);
+    expect(() => channel.call(params, shape)).toThrow('Too many requests');
+    channel.close();
   });
 
   it('whose agent is silent after a ping ends', async () => {
