@@ -81,7 +81,12 @@ export class BoxProgram {
         env: systemEnvironment,
         stdio: ['ignore', 'ignore', 'pipe', 'pipe', filter, 'pipe', ...descriptors],
       });
-      const argumentPipe = (child.stdio as readonly unknown[])[ARGUMENTS] as Duplex;
+      // Reported by `exited`; without a listener it would end this process, and with it every box.
+      child.on('error', () => undefined);
+      // Node makes no streams when no descriptor is left for them.
+      const { stdio }: { readonly stdio?: readonly unknown[] } = child;
+      if (stdio === undefined) throw new Error('no descriptor is left for a program of the box');
+      const argumentPipe = stdio[ARGUMENTS] as Duplex;
       argumentPipe.on('error', () => undefined).end(encoded);
       child.on('exit', () => argumentPipe.destroy());
       return new BoxProgram(child);

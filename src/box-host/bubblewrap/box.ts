@@ -132,9 +132,11 @@ export class Box {
 
   async #stop(): Promise<void> {
     const { id, record, namespace, mounts, cgroups } = this.#setup;
-    await this.#program?.end();
-    this.#program = undefined;
+    const ended = this.#program?.end();
+    // Not after it: what outlives bwrap holds the end of the program up.
     await cgroups.remove(id);
+    await ended;
+    this.#program = undefined;
     this.#network?.[Symbol.dispose]();
     this.#network = undefined;
     await unmountBox(namespace, mounts, { id, kind: record.kind });
