@@ -24,7 +24,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/box-host/data-plane/search.ts': 'test/box-host/data-plane/data-plane.test.ts',
   'src/box-host/data-plane/upload.ts': 'test/box-host/data-plane/data-plane.test.ts',
   'src/box-host/data-plane/web-socket.ts': 'test/box-host/data-plane/execute-socket.test.ts',
-  'src/box-host/bubblewrap/box-program.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/box-record.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/box.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/entering.ts': 'test/box-host/bubblewrap/boxes.test.ts',
