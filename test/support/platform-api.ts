@@ -70,6 +70,8 @@ export type PlatformApi = AsyncDisposable & {
   /** The lines of the log so far. */
   readonly logged: readonly string[];
   ask(method: string, path: string, options?: Ask): Promise<Asked>;
+  /** Stores the audit events that no request waits for. */
+  settle(): Promise<void>;
   /** The pieces of a streamed response, which ends when it is disposed of. */
   follow(path: string, options?: Ask): Promise<Followed>;
   addOrganization(given?: {
@@ -164,6 +166,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     vault: wiring.vault,
     masterKeyFile,
     logged,
+    settle: () => api.settle(),
     async ask(method, path, asked = {}) {
       const closed = Promise.withResolvers<number>();
       const draining = new AbortController();

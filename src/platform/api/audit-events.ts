@@ -3,6 +3,7 @@
 import { type AuditEntry, appendWithCommit } from '../audit/journal.ts';
 import type { Transaction } from '../store/database.ts';
 import type { Grant } from './access.ts';
+import type { PlatformErrorCode } from './errors.ts';
 import { type Outcome, chooseResponse } from './responses.ts';
 import type { RequestContext } from './api-request.ts';
 import type { Route } from './route.ts';
@@ -35,19 +36,21 @@ export async function recordFailure(
   failures: FailureEvents,
   failed: Audited<Grant | undefined> & {
     readonly status: number;
+    /** That of its error. */
+    readonly code: string;
     /** The event of its success, where the outcome of the commit is unknown: it may be stored all the same. */
     readonly pending: string | undefined;
   },
 ): Promise<void> {
-  const { granted, status, pending } = failed;
+  const { granted, status, code, pending } = failed;
   const entry = granted && toEntry({ ...failed, granted }, { isSuccess: false, status });
   if (entry === undefined) return;
   const recorded = failures.record({ entry, pending });
   // Who found no place, or no database, does not wait a second time.
-  if (pending !== undefined || !OVERLOADED.has(status)) await recorded;
+  if (pending !== undefined || !OVERLOADED.has(code)) await recorded;
 }
 
-const OVERLOADED: ReadonlySet<number> = new Set([429, 503]);
+const OVERLOADED: ReadonlySet<string> = new Set<PlatformErrorCode>(['too_many', 'unavailable']);
 
 /** Undefined where the route is not tracked, or grants no organization. */
 function toEntry(

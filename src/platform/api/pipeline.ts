@@ -123,12 +123,12 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
     return await serve(scope, context, { route, granted, party, findParty, onEvent, onCommitted });
   } catch (thrown) {
     const error = toMissingReference(thrown);
-    const { response, status } = toFailure(scope, route, request, error);
+    const { response, status, code } = toFailure(scope, route, request, error);
     // What is unavailable, for the operator alone.
     if (status === 503) request.note({ cause: errorCode(error) });
     // The event of its success is stored.
     if (!isCommitted)
-      await recordFailure(scope.failures, { route, context, granted: known, status, pending });
+      await recordFailure(scope.failures, { route, context, granted: known, status, code, pending });
     return response;
   }
 }
@@ -287,7 +287,7 @@ function toFailure(scope: ApiScope, { errors = problemErrors }: Route, request: 
   const known = toApiError(error);
   if (known === undefined) reportBug(scope, request, error);
   const failure = known ?? apiError('internal_error');
-  return { response: errors.write(failure, request.requestId), status: failure.status };
+  return { ...failure, response: errors.write(failure, request.requestId) };
 }
 
 function reportBug({ log }: ApiScope, { requestId }: ApiRequest, error: unknown): void {

@@ -186,6 +186,19 @@ describe('quotas', () => {
     expect((await scene.ask('GET', BOXES)).body.items).toHaveLength(before);
   });
 
+  it('that are used up leave an event before the response, as every rejection of what is asked', async () => {
+    await clear();
+    const { db } = scene.api.database.owner;
+    const rejections = async (): Promise<number> => {
+      const events = await db.selectFrom('audit_events').select('record').execute();
+      return events.filter(({ record }) => record.includes('"response_status_code":429')).length;
+    };
+    await scene.api.settle();
+    const before = await rejections();
+    expect((await scene.ask('POST', BOXES, { mem_bytes: 4_001 })).status).toBe(429);
+    expect(await rejections()).toBe(before + 1);
+  });
+
   it('hold when many ask at the same time, for changes, and for boxes that are started again', async () => {
     await clear();
     const asked = await Promise.all(
