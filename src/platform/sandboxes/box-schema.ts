@@ -1,12 +1,14 @@
 // What callers send about boxes and what they see. Fields that are not known here are ignored: clients may be newer. Those that
 // are known and cannot be had yet are rejected, because a caller would rely on them.
+import { isObject } from '../../base/json/json-document.ts';
 import { LINE } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import { boxName } from './box-names.ts';
 import { boxStatuses } from './box-states.ts';
 
 const MAX_SECONDS = 366 * 86_400;
-const MAX_BYTES = Number.MAX_SAFE_INTEGER;
+/** 16 TiB: the longest file of ext4, in which the files of a box are. */
+const MAX_BYTES = 2 ** 44;
 const MAX_MILLICORES = 1_024_000;
 
 /** `null` is what clients send for what is not set. */
@@ -19,8 +21,21 @@ const minutes = optional(
     .max(MAX_SECONDS)
     .refine((seconds) => seconds % 60 === 0, 'Input must be a multiple of 60; 0 turns it off'),
 );
-const bytes = optional(z.int().min(1).max(MAX_BYTES));
-const proxyConfig = optional(z.record(z.string(), z.unknown()));
+// Its own limits before those of `int`: of one that is too large only the lower one helps.
+const bytes = optional(z.number().min(1, { abort: true }).max(MAX_BYTES, { abort: true }).int());
+
+/** Of a record zod leaves out a member of this name without a word: a caller would rely on what is not there. */
+const withoutPrototype = <T extends z.ZodType>(schema: T) =>
+  z
+    .preprocess((input, context) => {
+      if (isObject(input) && Object.hasOwn(input, '__proto__'))
+        context.addIssue({ code: 'custom', path: ['__proto__'], message: PROTOTYPE });
+      return input;
+    }, schema)
+    .describe('No member may have the name __proto__');
+const PROTOTYPE = 'This name is not supported anywhere: choose another one';
+
+const proxyConfig = optional(withoutPrototype(z.record(z.string(), z.unknown())));
 const profileId = optional(z.guid()).describe(
   'Null: none. A new sandbox without it has the default of the workspace',
 );
@@ -28,21 +43,25 @@ const profileId = optional(z.guid()).describe(
 const CONTROLS = 'Input must have no control characters';
 const LABEL = 'The name of a label must have at most 128 characters, none of them a control character';
 const labels = optional(
-  z
-    .record(z.string(), z.string().max(256, { abort: true }).regex(LINE, CONTROLS))
-    .refine((all) => Object.keys(all).length <= 64, 'Input must have at most 64 entries')
-    .refine((all) => Object.keys(all).every((key) => key.length <= 128 && LINE.test(key)), LABEL),
+  withoutPrototype(
+    z
+      .record(z.string(), z.string().max(256, { abort: true }).regex(LINE, CONTROLS))
+      .refine((all) => Object.keys(all).length <= 64, 'Input must have at most 64 entries')
+      .refine((all) => Object.keys(all).every((key) => key.length <= 128 && LINE.test(key)), LABEL),
+  ),
 );
 
 const envVars = optional(
-  z.record(z.string(), z.string().max(32_768)).superRefine((vars, context) => {
-    const names = Object.keys(vars);
-    if (names.length > 200)
-      context.addIssue({ code: 'custom', message: 'Input must have at most 200 entries' });
-    for (const name of names)
-      if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) || vars[name]?.includes('\0'))
-        context.addIssue({ code: 'custom', path: [name], message: ENV_VAR });
-  }),
+  withoutPrototype(
+    z.record(z.string(), z.string().max(32_768)).superRefine((vars, context) => {
+      const names = Object.keys(vars);
+      if (names.length > 200)
+        context.addIssue({ code: 'custom', message: 'Input must have at most 200 entries' });
+      for (const name of names)
+        if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) || vars[name]?.includes('\0'))
+          context.addIssue({ code: 'custom', path: [name], message: ENV_VAR });
+    }),
+  ),
 );
 const ENV_VAR = 'A variable must have a name of letters, digits and underscores, and a value without NUL';
 

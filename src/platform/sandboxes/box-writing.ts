@@ -227,12 +227,17 @@ type Sizes = Pick<NewBox, 'vcpus' | 'cpu_millicores' | 'mem_bytes' | 'fs_capacit
 
 /** What is left out, or null, is not changed. */
 function sizesOf({ vcpus, cpu_millicores, mem_bytes, fs_capacity_bytes }: Sizes) {
-  const cpu = cpu_millicores ?? (typeof vcpus === 'number' ? Math.ceil(vcpus * 1000) : undefined);
+  const cpu = cpu_millicores ?? (typeof vcpus === 'number' ? toMillicores(vcpus) : undefined);
   return {
     ...(cpu === undefined ? {} : { cpu_millicores: cpu }),
     ...(typeof mem_bytes === 'number' ? { mem_bytes: String(mem_bytes) } : {}),
     ...(typeof fs_capacity_bytes === 'number' ? { fs_capacity_bytes: String(fs_capacity_bytes) } : {}),
   };
+}
+
+/** 2.007 * 1000 is a little more than 2007. */
+function toMillicores(vcpus: number): number {
+  return Math.ceil(Number((vcpus * 1000).toFixed(6)));
 }
 
 function authorOf({ caller }: Pick<Writer, 'caller'>): string {

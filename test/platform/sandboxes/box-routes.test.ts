@@ -18,6 +18,8 @@ const rules = (value: string, more: object = {}) => ({
   rules: [{ match_hosts: ['api.example.com'], headers: [{ name: 'X-Key', type: 'opaque', value }], ...more }],
 });
 const SECRETS = '/api/v1/workspaces/current/secrets';
+/** With a member that only JSON.parse makes. */
+const own = (value: unknown): object => JSON.parse(`{"__proto__":${JSON.stringify(value)}}`);
 const named = (): string => `box-${randomUUID().slice(0, 8)}`;
 
 /** The secret values that the runtime got with the policy of a box. */
@@ -91,6 +93,12 @@ describe('creating a box', () => {
     expect(scene.logged.join('')).not.toContain('canary');
   });
 
+  it('counts processors in whole thousandths', async () => {
+    const { vcpus, cpu_millicores } = await scene.create({ vcpus: 2.007 });
+    expect([vcpus, cpu_millicores]).toEqual([2.007, 2007]);
+    expect((await scene.create({ vcpus: 0.0705 })).cpu_millicores).toBe(71);
+  });
+
   it('resolves workspace secrets; a missing one is an issue at the value of its header', async () => {
     const proxy_config = {
       rules: [
@@ -121,6 +129,12 @@ describe('creating a box', () => {
     ],
     ['a variable with =', { env_vars: { 'A=B': '1' } }, ['body', 'env_vars', 'A=B']],
     ['mounts', { mount_config: { mounts: [] } }, ['body', 'mount_config']],
+    ['memory beyond 16 TiB', { mem_bytes: 2 ** 44 + 1 }, ['body', 'mem_bytes']],
+    ['files beyond 16 TiB', { fs_capacity_bytes: Number.MAX_SAFE_INTEGER }, ['body', 'fs_capacity_bytes']],
+    ['a number that no double holds', { mem_bytes: 2 ** 53 }, ['body', 'mem_bytes']],
+    ['a variable __proto__', { env_vars: own('1') }, ['body', 'env_vars', '__proto__']],
+    ['a label __proto__', { labels: own({ admin: true }) }, ['body', 'labels', '__proto__']],
+    ['rules with __proto__', { proxy_config: own({}) }, ['body', 'proxy_config', '__proto__']],
   ])('with %s is a list with one value_error, and writes nothing', async (_, body, loc) => {
     const before = await count();
     const response = await scene.ask('POST', BOXES, body);
