@@ -2,6 +2,7 @@
 import { DomainError } from '../../../src/base/domain-error.ts';
 import { z } from '../../../src/base/schema.ts';
 import { inWorkspace } from '../../../src/platform/api/access.ts';
+import { sandboxErrors } from '../../../src/platform/api/contract/error-formats.ts';
 import { defineRoute, type Route } from '../../../src/platform/api/route.ts';
 import type { Database } from '../../../src/platform/store/database.ts';
 
@@ -14,6 +15,15 @@ const shared = {
   responses: { 200: z.strictObject({ count: z.int() }) },
   failures: [],
 } as const;
+
+/** Stricter than its document says. */
+const stricter = z.strictObject({
+  count: z
+    .int()
+    .min(0)
+    .max(9)
+    .refine((count) => count !== 9),
+});
 
 export type DefectiveRoute = { readonly route: Route; readonly complaint: string };
 
@@ -88,14 +98,28 @@ export const defectiveRoutes: readonly DefectiveRoute[] = [
       ...shared,
       path: '/defective/stricter-than-documented',
       summary: 'a route that is stricter than its document',
-      body: z.strictObject({
-        count: z
-          .int()
-          .min(0)
-          .max(9)
-          .refine((count) => count !== 9),
-      }),
+      body: stricter,
       handle: async ({ body }) => ({ body: { count: body.count } }),
+    }),
+  },
+  {
+    complaint: 'a valid request was rejected',
+    route: defineRoute({
+      ...shared,
+      path: '/defective/stricter-with-value-errors',
+      summary: 'a route that is stricter than its document, whose issues have one type',
+      errors: sandboxErrors,
+      body: stricter,
+      handle: async ({ body }) => ({ body: { count: body.count } }),
+    }),
+  },
+  {
+    complaint: 'an event that repeats the input',
+    route: defineRoute({
+      ...shared,
+      path: '/defective/names-input-in-its-event',
+      summary: 'a route whose event has a text of the request as the name of a resource',
+      handle: async ({ body }) => ({ body: { count: body.count }, resourceNames: [body.name] }),
     }),
   },
 ];

@@ -118,7 +118,8 @@ async function writePages(): Promise<void> {
   const batch = { source: randomUUID(), records };
   await api.ask('POST', '/v1/sandbox-records', { ...sending, body: batch });
   for (const name of ['fuzzed-1', 'fuzzed-2']) {
-    const { body: box } = await api.ask('POST', '/v2/sandboxes/boxes', { key, body: { name } });
+    const { status, body: box } = await api.ask('POST', '/v2/sandboxes/boxes', { key, body: { name } });
+    expect([name, status]).toEqual([name, 201]);
     const scope = { workspaceId: a1.workspaceId, sandbox: String(box.id) };
     await storeRecords(api.database.owner.db, scope, recordBatch.parse(batch));
   }

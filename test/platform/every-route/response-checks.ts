@@ -1,4 +1,5 @@
 // Checks that a response is documented and that the database agrees with it.
+import { UNSTORABLE } from '../../../src/base/http/json-body.ts';
 import type { Asked } from '../../support/platform-api.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { Operation } from './document.ts';
@@ -41,8 +42,7 @@ function checkFormat(
   { status, headers, text, body }: Asked,
 ): readonly string[] {
   if (status >= 500 && !operation.responses.has(status)) return ['an internal error'];
-  if (isElsewhere === true)
-    return status < 300 || typeof body?.detail === 'string' || status === 422 ? [] : ['no detail'];
+  if (isElsewhere === true) return status < 300 || status === 422 || hasDetail(body) ? [] : ['no detail'];
   const documented = operation.responses.get(status);
   if (documented === undefined) return ['an undocumented status'];
   const type = headers.get('content-type')?.replace(/ *;.*/, '') ?? '';
@@ -52,10 +52,16 @@ function checkFormat(
   return [`an undocumented body (${JSON.stringify(documented.isValid.errors?.[0])})`];
 }
 
+/** A text, or the object of `sandboxErrors`: the path may be one of a route with either format. */
+function hasDetail(body: Asked['body']): boolean {
+  return [body?.detail, body?.detail?.message].some((one) => typeof one === 'string');
+}
+
 /** Whether the request was accepted or rejected as the document says. */
 function checkValidity({ isValid, isElsewhere }: Probe, { status, body }: Asked): readonly string[] {
   if (status !== 422) return isValid === false && status < 400 ? ['an invalid request was accepted'] : [];
-  const issues: readonly Issue[] = body?.detail ?? [];
+  const { detail: issues = [] }: { readonly detail?: readonly Issue[] } = body ?? {};
+  if (!Array.isArray(issues)) return ['a 422 without issues'];
   const found: string[] = [];
   if (!issues.every(({ loc: [first] }) => PARTS.has(first)))
     found.push('an issue that names no part of the request');
@@ -72,7 +78,8 @@ const PARTS: ReadonlySet<unknown> = new Set(['path', 'query', 'body', 'header', 
  * of a list that must differ, the rules of the proxy.
  */
 function isBeyondSchema({ loc, msg, type }: Issue): boolean {
-  if (type === 'string_unicode' || msg === 'This key is repeated') return true;
+  // The type of an issue is not the same in every error format, its message is.
+  if (type === 'string_unicode' || msg === UNSTORABLE || msg === 'This key is repeated') return true;
   if (['proxy_config', 'proxy_profile_id', 'env_vars'].includes(String(loc[1]))) return true;
   // Multiples of 60, and names of labels.
   if (['idle_ttl_seconds', 'delete_after_stop_seconds', 'labels'].includes(String(loc[1]))) return true;
@@ -82,7 +89,7 @@ function isBeyondSchema({ loc, msg, type }: Issue): boolean {
 /** A rejected request changes nothing; every tracked request leaves exactly one event. */
 function checkEffects(
   { operation, isElsewhere }: Probe,
-  { status }: Asked,
+  { status, body }: Asked,
   { changes, events }: Happened,
 ): readonly string[] {
   const found: string[] = [];
@@ -97,8 +104,16 @@ function checkEffects(
     if (operation_succeeded !== status < 400 || enrichments.response_status_code !== status)
       found.push(`an event that does not match the response (${record})`);
     // An event may contain the path and the origin of the request.
-    const { request_path: _, x_forwarded_for: __, ...rest } = enrichments;
-    if (JSON.stringify(rest).includes(canary)) found.push('an event that repeats the input');
+    const { request_path: _, x_forwarded_for: __, resource_names: names = [], ...rest } = enrichments;
+    const others = (names as readonly string[]).filter(
+      (name) => status >= 400 || !(name === body?.name || isNamedByPath(operation, name)),
+    );
+    if (JSON.stringify([rest, others]).includes(canary)) found.push('an event that repeats the input');
   }
   return found;
+}
+
+/** Of a resource with a name in the place of an id, the event of a success contains it. */
+function isNamedByPath({ parameters }: Operation, name: string): boolean {
+  return parameters.some((one) => one.in === 'path' && one.name === 'name' && one.isValid(name));
 }
