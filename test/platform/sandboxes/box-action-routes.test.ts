@@ -55,8 +55,14 @@ describe('stop and start', () => {
 
   it('stops a box that is still being started', async () => {
     const held = Promise.withResolvers<void>();
-    scene.runtime.onCall = ({ call }) => (call === 'start' ? held.promise : undefined);
+    const begun = Promise.withResolvers<void>();
+    scene.runtime.onCall = ({ call }) => {
+      if (call !== 'start') return undefined;
+      begun.resolve();
+      return held.promise;
+    };
     const { body } = await scene.ask('POST', BOXES);
+    await begun.promise;
     const stopped = scene.ask('POST', `${BOXES}/${body.name}/stop`);
     while ((await scene.row(body.id))?.desired !== 'stopped') continue;
     held.resolve();
