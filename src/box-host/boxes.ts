@@ -9,6 +9,7 @@ import type { BoxStore, Placement } from './box-store.ts';
 import type { BoxEngine, OpenBox } from './engine.ts';
 import { placeholdersOf } from './placeholders.ts';
 import { BoxProxy } from './sidecars/box-proxy.ts';
+import type { SidecarProcess } from './sidecars/sidecar-process.ts';
 import type { Sidecars } from './sidecars/sidecars.ts';
 
 export type StartedBox = {
@@ -125,13 +126,16 @@ export class Boxes {
     const { id, workspace_id, proxy_token: token } = document;
     const before = store.get(id);
     const placed = await store.place(id, workspace_id);
-    const opened: { open?: OpenBox } = {};
+    const opened: { open?: OpenBox; sidecar?: SidecarProcess } = {};
     const undo = async (): Promise<void> => {
+      // Its response may be what was lost: then it serves the box.
+      if (opened.sidecar) await BoxProxy.remove(id, opened.sidecar);
       await opened.open?.close();
       await sidecars.release(placed, id);
       await this.#forget(id, before);
     };
     const starting = sidecars.acquire(placed, id).then(async (sidecar) => {
+      opened.sidecar = sidecar;
       const open = await engine.open(document, { port: placed.port, caBundle: () => sidecar.caBundle() });
       opened.open = open;
       const proxy = await BoxProxy.create(id, sidecar, { listen: open.listen, token, policy });
@@ -211,7 +215,7 @@ export class Boxes {
   async #end(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (!running) return;
-    if (this.#isServed(running)) await running.proxy.remove();
+    if (this.#isServed(running)) await BoxProxy.remove(id, running.proxy.sidecar);
     this.#running.delete(id);
     await this.#options.onEnd(id);
     await running.open.close();

@@ -154,7 +154,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/box-host/api/error-response.ts': 'test/box-host/api/box-api.test.ts',
   'src/box-host/box-document.ts': 'test/box-host/api/box-api.test.ts',
   'src/box-host/box-error.ts': 'test/box-host/attached-engine.test.ts',
-  'src/box-host/boxes.ts': 'test/platform/runtime/box-host-runtime.test.ts',
   'src/box-host/directory-lock.ts': 'test/box-host/box-host.test.ts',
   'src/box-host/engine.ts': 'test/box-host/attached-engine.test.ts',
   'src/box-host/sidecars/box-proxy.ts': 'test/platform/runtime/box-host-runtime.test.ts',

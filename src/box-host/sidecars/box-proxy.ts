@@ -82,15 +82,22 @@ export class BoxProxy {
     if (reply.status !== 200) throw errorOf(reply);
   }
 
-  /** Also if the sidecar has ended: then nothing is left of the sandbox. */
-  async remove(): Promise<void> {
-    const reply = await Promise.race([
-      this.sidecar.admin.ask('DELETE', this.#path),
-      this.sidecar.ended.then((): AdminReply => ({ status: 204, document: {} })),
-    ]);
+  /**
+   * Nothing is left of the sandbox, also if the sidecar has ended. One that does not respond is ended: it would go on to serve
+   * rules that nobody can withdraw.
+   */
+  static async remove(id: string, sidecar: SidecarProcess): Promise<void> {
+    const asked = sidecar.admin.ask('DELETE', `/v1/sandboxes/${id}`).catch(async () => {
+      sidecar.kill('SIGKILL');
+      await sidecar.ended;
+      return GONE;
+    });
+    const reply = await Promise.race([asked, sidecar.ended.then(() => GONE)]);
     if (reply.status !== 204 && reply.status !== 404) throw errorOf(reply);
   }
 }
+
+const GONE: AdminReply = { status: 204, document: {} };
 
 function addressOf({ host, port }: { readonly host: string; readonly port: number }): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -28,6 +28,8 @@ const STABLE_MS = 30_000;
 export class Sidecars {
   readonly #options: SidecarsOptions;
   readonly #supervised = new Map<string, Supervised>();
+  /** A place has one directory: the next sidecar there starts when the one before has ended. */
+  readonly #ending = new Map<string, Promise<void>>();
 
   constructor(options: SidecarsOptions) {
     this.#options = options;
@@ -36,7 +38,7 @@ export class Sidecars {
   /** The running sidecar of the place. Rejects with a BoxError if it does not start. */
   async acquire(placed: Placement, boxId: string): Promise<SidecarProcess> {
     const key = keyOf(placed);
-    const found = this.#supervised.get(key) ?? new Supervised(key, this.#options);
+    const found = this.#supervised.get(key) ?? new Supervised(key, this.#options, this.#ending.get(key));
     this.#supervised.set(key, found);
     found.boxes.add(boxId);
     return found.running();
@@ -50,7 +52,11 @@ export class Sidecars {
     found.boxes.delete(boxId);
     if (found.boxes.size > 0) return;
     this.#supervised.delete(key);
-    await found.end();
+    const ending = found.end().finally(() => {
+      if (this.#ending.get(key) === ending) this.#ending.delete(key);
+    });
+    this.#ending.set(key, ending);
+    await ending;
   }
 
   /** Removes the files of a place that no box has any more. */
@@ -72,7 +78,7 @@ export class Sidecars {
   async close(): Promise<void> {
     const all = [...this.#supervised.values()];
     this.#supervised.clear();
-    await Promise.all(all.map((one) => one.end()));
+    await Promise.all([...all.map((one) => one.end()), ...this.#ending.values()]);
   }
 }
 
@@ -84,10 +90,13 @@ class Supervised {
   readonly #end = new AbortController();
   #starting: Promise<SidecarProcess> | undefined;
   #pauseMs = 0;
+  readonly #before: Promise<void> | undefined;
 
-  constructor(key: string, options: SidecarsOptions) {
+  /** `before`: the end of the one before at this place, which has not ended yet. */
+  constructor(key: string, options: SidecarsOptions, before: Promise<void> | undefined) {
     this.#key = key;
     this.#options = options;
+    this.#before = before;
   }
 
   async running(): Promise<SidecarProcess> {
@@ -104,6 +113,7 @@ class Supervised {
 
   async #start(): Promise<SidecarProcess> {
     const { directory, program, records, log } = this.#options;
+    await this.#before?.catch(() => undefined);
     // Short: the kernel limits the path of a socket to a hundred bytes.
     const socketPath = join(directory, `s-${randomBytes(6).toString('hex')}`);
     const place = { directory: join(directory, 'sidecars', this.#key), socketPath };
