@@ -215,7 +215,9 @@ export class Boxes {
   async #end(id: string): Promise<void> {
     const running = this.#running.get(id);
     if (!running) return;
-    if (this.#isServed(running)) await BoxProxy.remove(id, running.proxy.sidecar);
+    // Also one that is not known to serve the box: the response that said so may have been lost.
+    const sidecar = this.#options.sidecars.currentOf(running.placed);
+    if (sidecar) await BoxProxy.remove(id, sidecar);
     this.#running.delete(id);
     await this.#options.onEnd(id);
     await running.open.close();
@@ -235,7 +237,7 @@ export class Boxes {
   }
 
   #isServed({ placed, proxy }: Running): boolean {
-    return this.#options.sidecars.isCurrent(placed, proxy.sidecar);
+    return this.#options.sidecars.currentOf(placed) === proxy.sidecar;
   }
 
   async #inOrder<T>(id: string, work: () => Promise<T>): Promise<T> {

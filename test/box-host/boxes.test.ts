@@ -1,11 +1,12 @@
 // What fails while a box starts leaves nothing that serves a client.
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { BoxEngine } from '../../src/box-host/engine.ts';
-import { createBoxHostScene, policyOf, specOf } from './box-host-scene.ts';
+import { SidecarAdmin } from '../../src/box-host/sidecars/sidecar-admin.ts';
+import { createBoxHostScene, policyOf, sidecarPids, specOf } from './box-host-scene.ts';
 
 const held = { is_held: true };
 
@@ -54,4 +55,32 @@ it('a box whose place cannot be stored is not served by the sidecar of others', 
   await expect(scene.runtime.start(bad, policyOf(1, 'key'))).rejects.toThrow();
   expect(await connectionTo(port)).toMatch(/ECONNREFUSED/);
   expect(await scene.keyAt(started)).toBe('key');
+});
+
+/** The admin API of the only sidecar. */
+async function adminOf(directory: string): Promise<SidecarAdmin> {
+  const [key = ''] = await readdir(join(directory, 'sidecars'));
+  const read = (name: string) => readFile(join(directory, 'sidecars', key, name), 'utf8');
+  const { admin } = JSON.parse(await read('config.json'));
+  return new SidecarAdmin(admin.listen.slice('unix:'.length), await read('admin-token'));
+}
+
+it('a box that its sidecar serves is not served after a stop, even if the response that said so was lost', async () => {
+  const [one, other] = [specOf(), specOf()];
+  await using scene = await createBoxHostScene();
+  const { runtime, directory } = scene;
+  const started = await runtime.start(one, policyOf(1, 'key'));
+  await runtime.start(other, policyOf(1, 'key'));
+  for (const pid of await sidecarPids(directory)) process.kill(pid, 'SIGKILL');
+  const isLost = async () => (await runtime.list()).every(({ appliedVersion }) => appliedVersion === 0);
+  await expect.poll(isLost).toBe(true);
+  await runtime.start(other, policyOf(1, 'key'));
+  // As the box host would have asked for it, whose rules are not pushed again yet.
+  const { document } = policyOf(1, 'key');
+  const port = Number(new URL(started.proxyUrl ?? '').port);
+  const asked = { id: one.id, listen: `127.0.0.1:${port}`, proxy_config: document };
+  const { status } = await (await adminOf(directory)).ask('POST', '/v1/sandboxes', asked);
+  expect([status, await connectionTo(port)]).toEqual([201, 'open']);
+  await runtime.stop(one.id);
+  expect(await connectionTo(port)).toMatch(/ECONNREFUSED/);
 });

@@ -66,9 +66,9 @@ export class Sidecars {
       await rm(join(this.#options.directory, 'sidecars', key), { recursive: true, force: true });
   }
 
-  /** Whether this process is the one that serves the place now. */
-  isCurrent(placed: Placement, sidecar: SidecarProcess): boolean {
-    return this.#supervised.get(keyOf(placed))?.current === sidecar;
+  /** The process that serves the place now. */
+  currentOf(placed: Placement): SidecarProcess | undefined {
+    return this.#supervised.get(keyOf(placed))?.current;
   }
 
   pids(): readonly number[] {
