@@ -30,10 +30,13 @@ export async function takeBatch(
   { store, log }: Pick<Intake, 'store' | 'log'>,
   { boxId, source, records }: BoxRecords,
 ): Promise<void> {
-  const parsed = parseWith(recordBatch, { source, records });
-  if (!parsed.ok) {
-    const fields = parsed.issues.slice(0, 3).map(({ loc }) => loc.join('.'));
-    return log.warn({ box: boxId, fields }, 'records of a sandbox do not fit and are not stored');
+  const whole = parseWith(recordBatch, { source, records });
+  const batch = whole.ok ? whole.value : { source, records: fitting(source, records) };
+  if (!whole.ok) {
+    const fields = whole.issues.slice(0, 3).map(({ loc }) => loc.join('.'));
+    const dropped = records.length - batch.records.length;
+    log.warn({ box: boxId, dropped, fields }, 'records of a sandbox do not fit and are not stored');
+    if (batch.records.length === 0) return;
   }
   const { db } = store;
   const box = await db
@@ -43,7 +46,15 @@ export async function takeBatch(
     .returning('workspace_id')
     .executeTakeFirst();
   if (box === undefined) return;
-  await storeRecords(db, { workspaceId: box.workspace_id, sandbox: boxId }, parsed.value);
+  await storeRecords(db, { workspaceId: box.workspace_id, sandbox: boxId }, batch);
+}
+
+/** Each for itself: one that does not fit must not take the others with it. */
+function fitting(source: string, records: readonly object[]) {
+  return records.flatMap((record) => {
+    const parsed = parseWith(recordBatch, { source, records: [record] });
+    return parsed.ok ? parsed.value.records : [];
+  });
 }
 
 export const boxRecordsRoute: Route = defineRoute({

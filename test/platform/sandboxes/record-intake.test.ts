@@ -68,4 +68,13 @@ describe('the records of a box', () => {
     expect(scene.logged.join('')).toContain('do not fit');
     expect(scene.logged.join('')).not.toContain('canary');
   });
+
+  it('are stored although one beside them does not fit', async () => {
+    const { id, name } = await scene.create();
+    const records = [recordOf({ number: 1 }), { number: 2, secret: 'canary' }, recordOf({ number: 3 })];
+    await scene.runtime.offer({ boxId: id, source: randomUUID(), records });
+    const { body } = await scene.ask('GET', `${BOXES}/${name}/records`);
+    expect(body.records.map(({ number }: { number: number }) => number)).toEqual([3, 1]);
+    expect(scene.logged.join('')).not.toContain('canary');
+  });
 });
