@@ -1,6 +1,7 @@
 // A client's connection: cuts its bytes into heads and bodies, has one request at a time decided, and hands canonical bytes to
 // node:http. What is refused here never reaches node:http or a target.
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { describeBug } from '../base/log.ts';
 import { HeadBuffer } from '../http1/head-buffer.ts';
@@ -12,7 +13,7 @@ import type { GatewayContext } from './context.ts';
 import { Exchange } from './exchange.ts';
 import { KEEP_ALIVE_PROBE_MS, MAX_AHEAD_BYTES } from './limits.ts';
 import { type GatewayRecord, recordOfNoRequest } from './record.ts';
-import { Refusal, refusalBytes, refusalOfHead, refuse } from './refusal.ts';
+import { Refusal, refusalOfHead, refuse } from './refusal.ts';
 import { planRequest } from './request-plan.ts';
 import { ServedSocket } from './served-socket.ts';
 import { UpgradedRelay } from './upgraded-relay.ts';
@@ -65,7 +66,8 @@ export class ClientConnection {
 
   /** Closes a connection without a request; others end with their response, because of `isLast`. */
   drain(): void {
-    if (!this.#exchange && this.#input.length === 0) this.end();
+    if (this.#relay) this.#relay.leave();
+    else if (!this.#exchange && this.#input.length === 0) this.end();
   }
 
   /** Called at intervals. Bytes that move in either direction are activity. */
@@ -87,7 +89,7 @@ export class ClientConnection {
   refuse(refusal: Refusal): void {
     const exchange = this.#exchange;
     const isLast = this.isLast || (exchange !== undefined && exchange.plan.framing.kind !== 'none');
-    this.raw.write(refusalBytes(refusal, { method: exchange?.plan.method ?? 'GET', isLast }));
+    this.raw.write(this.#context.refusalBytes(refusal, { method: exchange?.plan.method ?? 'GET', isLast }));
     this.#recordRefusal(refusal);
     if (isLast) this.end();
     else this.#finish();
@@ -128,7 +130,7 @@ export class ClientConnection {
   }
 
   /** Joins the client with the target after a 101. */
-  upgrade(target: Socket, head: Buffer, fromTarget: Buffer): void {
+  upgrade(target: Duplex, head: Buffer, fromTarget: Buffer): void {
     const exchange = this.#exchange;
     if (!exchange) return void target.destroy();
     this.raw.off('data', this.#onData).off('end', this.#onEnd);
@@ -165,13 +167,11 @@ export class ClientConnection {
 
   #readHead(): void {
     if (this.#isEnding || this.raw.destroyed || this.#input.length === 0) return;
+    const { headLimits, limits } = this.#context;
     const bytes = this.#input.takeForParsing();
-    const head = bytes && parseRequestHead(bytes, 0, this.#context.headLimits);
+    const head = bytes && parseRequestHead(bytes, 0, headLimits);
     if (head === undefined) {
-      this.#headTimer ??= setTimeout(
-        () => this.refuse(refuse('request_timeout')),
-        this.#context.limits.headMs,
-      );
+      this.#headTimer ??= setTimeout(() => this.refuse(refuse('request_timeout')), limits.headMs);
       return;
     }
     clearTimeout(this.#headTimer);
@@ -190,8 +190,8 @@ export class ClientConnection {
   }
 
   #begin(exchange: Exchange, accepted: Buffer | Refusal): void {
-    // The client has left, or its body was refused.
-    if (this.#exchange !== exchange) return;
+    // The client has left, its body was refused, or what it was granted has ended.
+    if (this.#exchange !== exchange || this.raw.destroyed) return;
     if (accepted instanceof Refusal) return this.refuse(accepted);
     this.#serve(accepted);
     if (!exchange.plan.expectsContinue) this.#openBody(exchange);
@@ -236,7 +236,7 @@ export class ClientConnection {
     const exchange = this.#exchange;
     if (!exchange) return;
     if (exchange.status !== undefined) return this.cut();
-    this.raw.write(refusalBytes(refusal, { method: exchange.plan.method, isLast: true }));
+    this.raw.write(this.#context.refusalBytes(refusal, { method: exchange.plan.method, isLast: true }));
     this.#recordRefusal(refusal);
     this.end();
     this.served.destroy();

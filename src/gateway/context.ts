@@ -10,6 +10,7 @@ export type GatewayContext = {
   readonly limits: GatewayLimits;
   readonly headLimits: HeadLimits;
   readonly log: Log;
+  refusalBytes(refusal: Refusal, options: { readonly method: string; readonly isLast: boolean }): Buffer;
   isDraining(): boolean;
   /** Finds the target, asks whether the client may use it, and returns the head that is sent. Never rejects. */
   decide(exchange: Exchange, client: Client): Promise<Buffer | Refusal>;
@@ -19,4 +20,6 @@ export type GatewayContext = {
 export type Client = {
   readonly remoteAddress: string | undefined;
   readonly scheme: 'http' | 'https';
+  /** Ends whatever is going on. */
+  abort(): void;
 };

@@ -1,5 +1,6 @@
 // Closes a connection: one whose stream is incomplete is cut, any other is ended so that its last bytes arrive.
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { LINGER_MS } from './limits.ts';
 
@@ -8,11 +9,13 @@ import { LINGER_MS } from './limits.ts';
  * a destroyed socket does not send; a Unix socket has no reset. While a FIN is being sent libuv refuses to reset, and node:net
  * then never emits 'close'.
  */
-export function cutSocket(socket: Socket): void {
-  const mayReset =
-    !(socket instanceof TLSSocket) && socket.remoteFamily !== undefined && !socket.writableEnded;
-  if (mayReset && !socket.destroyed) socket.resetAndDestroy();
+export function cutSocket(socket: Duplex): void {
+  if (socket instanceof Socket && !socket.destroyed && mayReset(socket)) socket.resetAndDestroy();
   else socket.destroy();
+}
+
+function mayReset(socket: Socket): boolean {
+  return !(socket instanceof TLSSocket) && socket.remoteFamily !== undefined && !socket.writableEnded;
 }
 
 /** Sends our FIN, then waits a moment for that of the peer: a reset would destroy our last response before it is read. */

@@ -65,9 +65,13 @@ export class Decisions {
       exchange.target = target;
       const grant = await this.#options.authorize(request, target);
       if (grant instanceof Refusal) return grant;
+      exchange.hold(grant, client);
+      if (grant.signal?.aborted === true) return refuse('forbidden');
+      exchange.path = pathWithout(target.prefix, exchange.plan.target);
       return canonicalHead(exchange.plan, {
         withheld: this.#withheld(grant.passes ?? NO_CREDENTIALS),
         withoutCookies: grant.withoutCookies ? new Set(grant.withoutCookies) : NO_COOKIES,
+        mapCookies: grant.mapCookies,
         clientAddress: client.remoteAddress,
         scheme: client.scheme,
       });
@@ -88,6 +92,15 @@ export class Decisions {
     if (this.#withheldTests.size < MAX_WITHHELD_TESTS) this.#withheldTests.set(key, test);
     return test;
   }
+}
+
+/** Throws for a path that does not begin with the prefix: another one would be forwarded than was authorized. */
+function pathWithout(prefix: string | undefined, target: string): string {
+  if (prefix === undefined) return target;
+  const rest = target.startsWith(prefix) ? target.slice(prefix.length) : undefined;
+  if (rest === undefined || !/^(?:[/?]|$)/.test(rest))
+    throw new Error('the prefix of a target is not that of the path of its request');
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** A request that waits for its decision. A class: with closures in its place, collections of garbage took several times as long. */

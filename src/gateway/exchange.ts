@@ -3,7 +3,7 @@ import type { RequestBody } from '../http1/request-body.ts';
 import type { GatewayRecord } from './record.ts';
 import type { RefusalCode } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
-import type { Target } from './target.ts';
+import type { Grant, Target } from './target.ts';
 
 /** What a running exchange does when its time is over. */
 export type Forwarding = {
@@ -15,6 +15,8 @@ export class Exchange {
   readonly plan: RequestPlan;
   readonly body: RequestBody;
   target: Target | undefined;
+  /** Path and query as they are forwarded. */
+  path: string;
   /** Set while the request is forwarded. */
   forwarding: Forwarding | undefined;
   /** Set until it is decided. */
@@ -25,10 +27,20 @@ export class Exchange {
   bytesDown = 0;
   readonly #startedMs: number = performance.now();
   #isRecorded = false;
+  #grant: Grant | undefined;
 
   constructor(plan: RequestPlan, body: RequestBody) {
     this.plan = plan;
     this.body = body;
+    this.path = plan.target;
+  }
+
+  /** Until the exchange ends. */
+  hold(grant: Grant, client: { abort(): void }): void {
+    if (this.#isRecorded) return grant.onEnd?.();
+    this.#grant = grant;
+    const cut = (): void => (this.#isRecorded ? undefined : client.abort());
+    grant.signal?.addEventListener('abort', cut, { once: true });
   }
 
   /** The record, the first time that the exchange ends. */
@@ -36,6 +48,7 @@ export class Exchange {
     if (this.#isRecorded) return undefined;
     this.#isRecorded = true;
     this.deciding?.leave();
+    this.#grant?.onEnd?.();
     const { status, refusal, bytesUp, bytesDown } = this;
     return {
       method: this.plan.method,

@@ -1,11 +1,12 @@
 // A request on its way to its target: its response or 101, or the refusal that the client gets when there is none.
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { buildHead } from '../http1/head-writer.ts';
 import type { ClientConnection } from './client-connection.ts';
+import { NotConnected } from './dialing-agent.ts';
 import type { Exchange } from './exchange.ts';
 import { CONTINUE_MS } from './limits.ts';
-import { type RefusalCode, refusalParts, refuse } from './refusal.ts';
+import { type Refusal, type RefusalCode, refusalParts, refuse, type WriteRefusal } from './refusal.ts';
 import type { RequestPlan } from './request-plan.ts';
 import { relayBody, responseFields, sendHead } from './response-relay.ts';
 
@@ -14,6 +15,7 @@ type Parts = {
   readonly exchange: Exchange;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
+  readonly writeRefusal: WriteRefusal | undefined;
   send(request: ForwardedRequest, connection: 'kept' | 'fresh' | 'upgraded'): void;
 };
 
@@ -46,7 +48,7 @@ export class ForwardedRequest {
 
   onCreated(request: ClientRequest): void {
     this.#request = request;
-    request.on('upgrade', (response, socket: Socket, rest) => this.#onUpgrade(response, socket, rest));
+    request.on('upgrade', (response, socket: Duplex, rest) => this.#onUpgrade(response, socket, rest));
     // Also where node:http gives up without an error, as for a 101 that was not asked for.
     request.on('close', () => {
       if (this.#request === request && !this.#hasResponse) this.#fail('target_closed');
@@ -66,7 +68,7 @@ export class ForwardedRequest {
   onResponse(response: IncomingMessage): void {
     const { client, exchange, outgoing } = this.#parts;
     if (this.#hasResponse || client.exchange !== exchange) return void response.destroy();
-    if (!sendHead(response, outgoing, client.isLast)) {
+    if (!sendHead(response, outgoing, { isLast: client.isLast, target: exchange.target })) {
       this.#fail('target_response_invalid');
       return void response.destroy();
     }
@@ -93,14 +95,14 @@ export class ForwardedRequest {
       this.#request = undefined;
       return send(this, 'fresh');
     }
-    this.#fail(codeOf(error));
+    this.#fail(error instanceof NotConnected ? error.refusal : codeOf(error));
   }
 
   expire(): void {
     this.#fail('target_timeout');
   }
 
-  #onUpgrade(response: IncomingMessage, socket: Socket, rest: Buffer): void {
+  #onUpgrade(response: IncomingMessage, socket: Duplex, rest: Buffer): void {
     const { client, exchange } = this.#parts;
     socket.on('error', () => socket.destroy());
     const isWanted = exchange.plan.isUpgrade && client.exchange === exchange;
@@ -110,7 +112,7 @@ export class ForwardedRequest {
     }
     this.#hasResponse = true;
     exchange.status = 101;
-    const fields = pairs(responseFields(response)).filter(
+    const fields = pairs(responseFields(response, exchange.target)).filter(
       ([name]) => name.toLowerCase() !== 'content-length',
     );
     const upgrade = [
@@ -125,8 +127,8 @@ export class ForwardedRequest {
     if (client.exchange === exchange) client.cut();
   }
 
-  #fail(code: RefusalCode): void {
-    const { client, exchange, outgoing } = this.#parts;
+  #fail(cause: RefusalCode | Refusal): void {
+    const { client, exchange, outgoing, writeRefusal } = this.#parts;
     const request = this.#request;
     this.#request = undefined;
     clearTimeout(this.#continueTimer);
@@ -135,9 +137,9 @@ export class ForwardedRequest {
     if (!isOver && this.#hasResponse) this.#cut();
     else if (!isOver) {
       this.#hasResponse = true;
-      const refusal = refuse(code);
-      Object.assign(exchange, { status: refusal.status, refusal: code });
-      const { fields, body } = refusalParts(refusal, client.isLast);
+      const refusal = typeof cause === 'string' ? refuse(cause) : cause;
+      Object.assign(exchange, { status: refusal.status, refusal: refusal.code });
+      const { fields, body } = refusalParts(refusal, client.isLast, writeRefusal);
       outgoing.writeHead(refusal.status, fields.flat()).end(body);
     }
     request?.destroy();

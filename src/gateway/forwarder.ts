@@ -4,11 +4,13 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { ClientConnection } from './client-connection.ts';
+import { DialingAgent } from './dialing-agent.ts';
 import type { Exchange } from './exchange.ts';
 import { type GatewayLimits, TARGET_KEEP_ALIVE_MS } from './limits.ts';
 import { ForwardedRequest } from './forwarded-request.ts';
 import { RequestLeg } from './request-leg.ts';
-import type { Target } from './target.ts';
+import type { WriteRefusal } from './refusal.ts';
+import type { Target, TargetAddress } from './target.ts';
 
 export type Forwarder = {
   forward(
@@ -23,7 +25,7 @@ export type Forwarder = {
 /** After a 101 each side may end its half by itself. An option of net.connect, which the types of Agent do not list. */
 const HALF_OPEN = { allowHalfOpen: true };
 
-export function createForwarder(limits: GatewayLimits): Forwarder {
+export function createForwarder(limits: GatewayLimits, writeRefusal?: WriteRefusal): Forwarder {
   // With this variable http-proxy-3 sends requests by fetch, which follows redirects and joins fields.
   if (process.env['FORCE_FETCH_PATH'] === 'true')
     throw new Error('FORCE_FETCH_PATH is set: unset it, because the gateway must not send requests by fetch');
@@ -43,20 +45,27 @@ export function createForwarder(limits: GatewayLimits): Forwarder {
   // Without a listener an error of a request ends the process. Each request has a callback of its own.
   proxy.on('error', () => undefined);
   proxy.on('proxyRes', (response, leg) => (leg as unknown as RequestLeg).owner.onResponse(response));
+  const dial = (address: DialedAddress, outgoing: ServerResponse): Agent => {
+    const agent = new DialingAgent(address, limits.connectMs);
+    // Also emitted when the client has left. By itself a request that is destroyed does not end while it is being connected.
+    outgoing.once('close', () => agent.abort());
+    return agent;
+  };
   return {
     forward(client, exchange, incoming, outgoing) {
       const send = (request: ForwardedRequest, connection: keyof typeof agents): void => {
-        const leg = new RequestLeg(request, incoming, exchange.plan);
+        const leg = new RequestLeg(request, incoming, exchange);
+        const { address } = targetOf(exchange);
         const kind = connection === 'kept' && leg.authenticatesConnection ? 'fresh' : connection;
         const options: ServerOptions = {
-          target: targetOf(exchange.target),
-          agent: agents[kind],
+          target: optionsOf(address),
+          agent: 'connect' in address ? dial(address, outgoing) : agents[kind],
           // Not on the leg: see there.
           method: exchange.plan.method,
         };
         proxy.web(leg as unknown as IncomingMessage, outgoing, options, (error) => request.onError(error));
       };
-      new ForwardedRequest({ client, exchange, incoming, outgoing, send }).start();
+      new ForwardedRequest({ client, exchange, incoming, outgoing, writeRefusal, send }).start();
     },
     close() {
       for (const agent of Object.values(agents)) agent.destroy();
@@ -64,8 +73,16 @@ export function createForwarder(limits: GatewayLimits): Forwarder {
   };
 }
 
-function targetOf(target: Target | undefined): NonNullable<ServerOptions['target']> {
+type DialedAddress = Extract<TargetAddress, { readonly connect: unknown }>;
+
+function targetOf({ target }: Exchange): Target {
   if (!target) throw new Error('a request without a target was to be forwarded');
-  const { address } = target;
-  return 'socketPath' in address ? { host: 'localhost', port: 80, ...address } : address;
+  return target;
 }
+
+function optionsOf(address: TargetAddress): NonNullable<ServerOptions['target']> {
+  return 'port' in address ? address : { ...NOWHERE, ...('socketPath' in address && address) };
+}
+
+/** What is not looked up, because there is a socket. */
+const NOWHERE = { host: 'localhost', port: 80 };

@@ -14,12 +14,16 @@ import { type DecisionOptions, Decisions } from './decisions.ts';
 import { createForwarder, type Forwarder } from './forwarder.ts';
 import { defaultLimits, type GatewayLimits, headLimitsOf, RETRY_MS } from './limits.ts';
 import type { GatewayRecord } from './record.ts';
-import { refusalBytes, refuse } from './refusal.ts';
+import { refusalBytes, refuse, type WriteRefusal } from './refusal.ts';
 import type { ServedSocket } from './served-socket.ts';
 
 export type GatewayOptions = DecisionOptions & {
   readonly onRecord: (record: GatewayRecord) => void;
   readonly limits?: Partial<GatewayLimits>;
+  /** Another format of the gateway's own responses. */
+  readonly writeRefusal?: WriteRefusal;
+  /** False for an address that many clients share, such as that of a proxy: its connections are not limited by themselves. */
+  limitsAddress?(address: string): boolean;
 };
 
 export type Gateway = {
@@ -59,11 +63,12 @@ class ConnectedGateway implements Gateway {
     this.#options = options;
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#decisions = new Decisions(options, this.#limits);
-    this.#forwarder = createForwarder(this.#limits);
+    this.#forwarder = createForwarder(this.#limits, options.writeRefusal);
     this.#context = {
       limits: this.#limits,
       headLimits: headLimitsOf(this.#limits),
       log: options.log,
+      refusalBytes: (refusal, about) => refusalBytes(refusal, { ...about, write: options.writeRefusal }),
       isDraining: () => this.#isDraining,
       decide: (exchange, client) => this.#decisions.decide(exchange, client),
       record: (record) => this.#record(record),
@@ -93,7 +98,8 @@ class ConnectedGateway implements Gateway {
     const fromAddress = this.#perAddress.get(address) ?? 0;
     const { maxConnections, maxConnectionsPerAddress } = this.#limits;
     if (this.#isDraining) return this.#reject(socket, 'draining');
-    if (this.#clients.size >= maxConnections || fromAddress >= maxConnectionsPerAddress)
+    const isLimited = this.#options.limitsAddress?.(address) ?? true;
+    if (this.#clients.size >= maxConnections || (isLimited && fromAddress >= maxConnectionsPerAddress))
       return this.#reject(socket, 'too_many_connections');
     const client = new ClientConnection(socket, this.#context);
     this.#clients.add(client);
@@ -139,9 +145,8 @@ class ConnectedGateway implements Gateway {
 
   #reject(socket: Socket, code: 'draining' | 'too_many_connections'): void {
     socket.on('error', () => socket.destroy());
-    socket.end(refusalBytes(refuse(code, { retryAfterMs: RETRY_MS }), { method: 'GET', isLast: true }), () =>
-      socket.destroy(),
-    );
+    const refusal = refuse(code, { retryAfterMs: RETRY_MS });
+    socket.end(this.#context.refusalBytes(refusal, { method: 'GET', isLast: true }), () => socket.destroy());
   }
 
   #forget(client: ClientConnection, address: string): void {

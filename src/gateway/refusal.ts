@@ -1,12 +1,14 @@
 // The closed catalogue of the gateway's own responses: code, status, public text. The cause goes to the log, never to the
 // client.
 import { STATUS_CODES } from 'node:http';
-import { errorResponse, retryAfter } from '../base/http/http-response.ts';
+import { errorResponse, jsonResponse, retryAfter } from '../base/http/http-response.ts';
 import type { HeadError } from '../http1/head-error.ts';
 import { buildHead } from '../http1/head-writer.ts';
 
 const catalogue = {
+  see_other: [303, 'The response is at the Location'],
   malformed_request: [400, 'The request is malformed'],
+  target_not_ready: [400, 'The state of the target does not allow this'],
   target_form_refused: [400, 'The request target must be a path that begins with a slash'],
   host_invalid: [400, 'Exactly one valid Host is required'],
   unauthenticated: [401, 'Authentication is required'],
@@ -16,9 +18,12 @@ const catalogue = {
   request_timeout: [408, 'The request did not arrive in time'],
   uri_too_long: [414, 'The request target is too long'],
   expectation_failed: [417, 'Only Expect: 100-continue is supported'],
+  misdirected: [421, 'This gateway does not serve this target'],
+  invalid_input: [422, 'The request is invalid'],
   too_many_requests: [429, 'Too many requests'],
   head_too_large: [431, 'The request head is too large'],
   internal_error: [500, 'Internal error'],
+  not_supported: [501, 'The target does not support this'],
   transfer_coding_refused: [501, 'Transfer-Encoding must be exactly chunked'],
   target_unreachable: [502, 'The target cannot be reached'],
   target_closed: [502, 'The target closed the connection without a response'],
@@ -39,14 +44,25 @@ export class Refusal {
   readonly status: number;
   readonly message: string;
   readonly fields: Readonly<Record<string, string>>;
+  /** What the owner of the gateway calls it. */
+  readonly name: string | undefined;
 
-  constructor(code: RefusalCode, message: string, fields: Readonly<Record<string, string>>) {
+  constructor(
+    code: RefusalCode,
+    message: string,
+    fields: Readonly<Record<string, string>>,
+    name: string | undefined,
+  ) {
     this.code = code;
     this.status = catalogue[code][0];
     this.message = message;
     this.fields = fields;
+    this.name = name;
   }
 }
+
+/** The JSON body of a refusal; the owner of the gateway may have a format of its own. */
+export type WriteRefusal = (refusal: Refusal) => object;
 
 export type RefusalDetails = {
   /** Replaces the text of the catalogue; must be one of our own sentences, never input. */
@@ -55,15 +71,21 @@ export type RefusalDetails = {
   readonly retryAfterMs?: number;
   /** The value of WWW-Authenticate, of a 401. */
   readonly challenge?: string;
+  /** For a format of the owner. */
+  readonly name?: string;
+  /** Besides those of every refusal; no value is input that was not checked for line ends. */
+  readonly fields?: Readonly<Record<string, string>>;
 };
 
 export function refuse(code: RefusalCode, details: RefusalDetails = {}): Refusal {
-  const { message = catalogue[code][1], retryAfterMs, challenge } = details;
-  return new Refusal(code, message, {
+  const { message = catalogue[code][1], retryAfterMs, challenge, name } = details;
+  const fields = {
+    ...details.fields,
     ...(retryAfterMs === undefined ? {} : retryAfter(retryAfterMs)),
     ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     ...(code === 'method_refused' ? { Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' } : {}),
-  });
+  };
+  return new Refusal(code, message, fields, name);
 }
 
 /** The refusal for an error of the parser, whose text is fixed and safe to show. */
@@ -90,9 +112,13 @@ export function refusalCatalogue(): readonly { code: string; status: number; mes
 export function refusalParts(
   refusal: Refusal,
   isLast: boolean,
+  write?: WriteRefusal,
 ): { fields: [string, string][]; body: string } {
   const { status, code, message } = refusal;
-  const { fields, body } = errorResponse(status, code, message, refusal.fields);
+  const { fields, body } =
+    write === undefined
+      ? errorResponse(status, code, message, refusal.fields)
+      : jsonResponse(status, write(refusal), refusal.fields);
   const text = String(body);
   const own: [string, string][] = [
     ...Object.entries(fields ?? {}),
@@ -105,8 +131,11 @@ export function refusalParts(
 }
 
 /** The refusal as HTTP/1.1 bytes. HEAD gets no body. */
-export function refusalBytes(refusal: Refusal, options: { method: string; isLast: boolean }): Buffer {
-  const { fields, body } = refusalParts(refusal, options.isLast);
+export function refusalBytes(
+  refusal: Refusal,
+  options: { method: string; isLast: boolean; write?: WriteRefusal | undefined },
+): Buffer {
+  const { fields, body } = refusalParts(refusal, options.isLast, options.write);
   const head = buildHead(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`, fields);
   return options.method === 'HEAD' ? head : Buffer.concat([head, Buffer.from(body)]);
 }

@@ -1,5 +1,6 @@
 // The request leg: what http-proxy-3 reads of a request, and how its body reaches the target.
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Exchange } from './exchange.ts';
 import type { RequestPlan } from './request-plan.ts';
 
 export type RequestLegOwner = {
@@ -26,9 +27,9 @@ export class RequestLeg<Owner extends RequestLegOwner = RequestLegOwner> {
   readonly #incoming: IncomingMessage;
   readonly #plan: RequestPlan;
 
-  constructor(owner: Owner, incoming: IncomingMessage, plan: RequestPlan) {
+  constructor(owner: Owner, incoming: IncomingMessage, { plan, path }: Pick<Exchange, 'plan' | 'path'>) {
     this.owner = owner;
-    this.url = plan.target;
+    this.url = path;
     this.headers = headersOf(incoming.rawHeaders, plan.isUpgrade);
     this.socket = incoming.socket;
     this.#incoming = incoming;

@@ -73,6 +73,8 @@ export type HeadChange = {
   readonly withheld: NameTest;
   /** Names of cookies that are removed from Cookie, where that field passes. */
   readonly withoutCookies: ReadonlySet<string>;
+  /** The value of Cookie as the target gets it; '' is none. */
+  mapCookies?: ((value: string) => string) | undefined;
   readonly clientAddress: string | undefined;
   readonly scheme: 'http' | 'https';
 };
@@ -85,6 +87,7 @@ export function canonicalHead(plan: RequestPlan, change: HeadChange): Buffer {
   const { head, drop } = plan;
   const { bytes, fields } = head;
   const append: Buffer[] = [];
+  const changesCookies = change.withoutCookies.size > 0 || change.mapCookies !== undefined;
   for (let i = 0; i < fields.count; i += 1) {
     const [start, end] = [fields.nameStart(i), fields.nameEnd(i)];
     if (
@@ -93,9 +96,10 @@ export function canonicalHead(plan: RequestPlan, change: HeadChange): Buffer {
       change.withheld(bytes, start, end)
     )
       drop[i] = 1;
-    else if (change.withoutCookies.size > 0 && isFieldNamedLoosely(bytes, start, end, 'cookie')) {
+    else if (changesCookies && isFieldNamedLoosely(bytes, start, end, 'cookie')) {
       drop[i] = 1;
-      const rest = withoutCookies(fieldValue(head, i), change.withoutCookies);
+      const own = withoutCookies(fieldValue(head, i), change.withoutCookies);
+      const rest = change.mapCookies?.(own) ?? own;
       if (rest !== '') append.push(fieldLine('Cookie', rest));
     }
   }

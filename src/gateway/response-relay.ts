@@ -1,6 +1,7 @@
 // The response leg: head and body of a target's response on their way to the client. Fields of one hop are removed, the body is
 // sent as it arrives, and a body that was cut off stays cut off.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Target } from './target.ts';
 
 /** Fields of one hop, and those by which a target would speak for the gateway (RFC 9110 §7.6.1, RFC 7838). */
 const removed: ReadonlySet<string> = new Set([
@@ -19,7 +20,12 @@ const removed: ReadonlySet<string> = new Set([
 ]);
 
 /** Name, value, name, value, … of the fields that the client gets. */
-export function responseFields({ rawHeaders, headers, statusCode }: IncomingMessage): string[] {
+export function responseFields(response: IncomingMessage, target: Target | undefined): string[] {
+  const fields = endToEndFields(response);
+  return target?.responseFields === undefined ? fields : [...target.responseFields(fields)];
+}
+
+function endToEndFields({ rawHeaders, headers, statusCode }: IncomingMessage): string[] {
   const nominated = nominations(headers.connection);
   // RFC 9110 §8.6: a client that believed it would wait for a body.
   const hasNoLength = statusCode === 204;
@@ -49,10 +55,14 @@ export type RelayEvents = {
 };
 
 /** False if this head cannot be sent on; nothing was sent then. */
-export function sendHead(response: IncomingMessage, outgoing: ServerResponse, isLast: boolean): boolean {
+export function sendHead(
+  response: IncomingMessage,
+  outgoing: ServerResponse,
+  { isLast, target }: { readonly isLast: boolean; readonly target: Target | undefined },
+): boolean {
   const { statusCode = 0, statusMessage = '' } = response;
   if (statusCode < 200 || statusCode > 599 || !isChunkedAlone(response)) return false;
-  const fields = responseFields(response);
+  const fields = responseFields(response, target);
   if (isLast) fields.push('Connection', 'close');
   try {
     outgoing.writeHead(statusCode, statusMessage, fields);

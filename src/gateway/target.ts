@@ -1,13 +1,32 @@
 // What the owner of a gateway decides for it: where a request goes and who may send it. The gateway knows nothing of what its
 // targets are.
+import type { Duplex } from 'node:stream';
 import type { Refusal } from './refusal.ts';
 
 export type Target = {
   /** For records. Never sent. */
   readonly name: string;
-  /** An address that the owner has checked: nothing is resolved or filtered here. */
-  readonly address: { readonly socketPath: string } | { readonly host: string; readonly port: number };
+  readonly address: TargetAddress;
+  /** Removed from the path that is forwarded, which begins with it: `/boxes/1`. The rest is forwarded byte for byte. */
+  readonly prefix?: string;
+  /**
+   * The fields of a response as the client gets them, name, value, name, value, …: given without those of one hop. Fields that
+   * frame the content must stay.
+   */
+  responseFields?(fields: readonly string[]): readonly string[];
 };
+
+/** Checked by the owner: nothing is resolved or filtered here. */
+export type TargetAddress =
+  | { readonly socketPath: string }
+  | { readonly host: string; readonly port: number }
+  | {
+      /**
+       * Called once a request is authorized, for a connection that serves this request alone; any Duplex will do. The signal
+       * aborts when the connection is not wanted any more: one that arrives later is destroyed. An error is a 502.
+       */
+      connect(signal: AbortSignal): Promise<Duplex | Refusal>;
+    };
 
 /** What is asked, before a byte is sent anywhere. */
 export type GatewayRequest = {
@@ -29,6 +48,12 @@ export type Grant = {
   readonly passes?: readonly string[];
   /** Cookies that are removed where `cookie` passes: those of the gateway's owner. */
   readonly withoutCookies?: readonly string[];
+  /** The value of each Cookie field that passes as the target gets it; '' is none. Without line ends. */
+  mapCookies?: (value: string) => string;
+  /** Aborted when the client may use the target no longer: a request that runs, or an upgraded connection, is cut. */
+  readonly signal?: AbortSignal;
+  /** Called once: the request has ended, or was given up before it began. */
+  onEnd?(): void;
 };
 
 type Decision<T> = T | Promise<T>;

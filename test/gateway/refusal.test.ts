@@ -5,7 +5,9 @@ import { headErrors } from '../../src/http1/head-error.ts';
 
 it('has these codes', () => {
   expect(refusalCatalogue().map(({ code, status }) => `${status} ${code}`)).toEqual([
+    '303 see_other',
     '400 malformed_request',
+    '400 target_not_ready',
     '400 target_form_refused',
     '400 host_invalid',
     '401 unauthenticated',
@@ -15,9 +17,12 @@ it('has these codes', () => {
     '408 request_timeout',
     '414 uri_too_long',
     '417 expectation_failed',
+    '421 misdirected',
+    '422 invalid_input',
     '429 too_many_requests',
     '431 head_too_large',
     '500 internal_error',
+    '501 not_supported',
     '501 transfer_coding_refused',
     '502 target_unreachable',
     '502 target_closed',
@@ -37,6 +42,13 @@ it('maps every error of the parser to its status', () => {
     const status = error === headErrors.methodTooLong ? 405 : error.status;
     expect([error.code, refusalOfHead(error).status]).toEqual([error.code, status]);
   }
+});
+
+it('has the fields of its owner', () => {
+  const refusal = refuse('see_other', { fields: { Location: '/', 'Set-Cookie': 'a=b' } });
+  const bytes = String(refusalBytes(refusal, { method: 'GET', isLast: false }));
+  expect(bytes).toMatch(/^HTTP\/1\.1 303 See Other\r\n[^]*Location: \/\r\nSet-Cookie: a=b\r\n/);
+  expect(bytes).toContain('Cache-Control: no-store\r\n');
 });
 
 it('is written without a body to HEAD', () => {

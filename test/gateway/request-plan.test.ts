@@ -96,4 +96,12 @@ describe('the canonical head', () => {
       '\r\nCookie: a=1; b\r\nX-F',
     );
   });
+
+  it('has the cookies that the owner makes of those that are left, in each field', () => {
+    const made = plan('GET / HTTP/1.1', 'Host: a', 'Cookie: x-a=1; s=2; b=3', 'Cookie: s=4', 'Cookie: y=5');
+    const mapCookies = (value: string): string => (value.startsWith('x-') ? value.slice(2) : '');
+    const passing = { ...change, withheld: compileNames([]), withoutCookies: new Set(['s']), mapCookies };
+    const head = made instanceof Refusal ? made.code : String(canonicalHead(made, passing));
+    expect(head.match(/^cookie.*$/gim)).toEqual(['Cookie: a=1; b=3']);
+  });
 });
