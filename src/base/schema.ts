@@ -67,6 +67,22 @@ export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output' = 'input'
   return z.toJSONSchema(schema, { io });
 }
 
+/**
+ * For records. Of a record zod leaves out a member of this name without a word, and a caller would rely on what is not there: it is an
+ * issue.
+ */
+export function withoutPrototype<T extends z.ZodType>(schema: T) {
+  return z
+    .preprocess((input, context) => {
+      if (typeof input === 'object' && input !== null && Object.hasOwn(input, '__proto__'))
+        context.addIssue({ code: 'custom', path: ['__proto__'], message: PROTOTYPE });
+      return input;
+    }, schema)
+    .describe('No member may have the name __proto__');
+}
+
+const PROTOTYPE = 'This name is not supported anywhere: choose another one';
+
 /** At most a hundred issues; where there are more, one after them says how many. */
 export function capIssues(issues: readonly Issue[]): readonly Issue[] {
   const more = issues.length - MAX_ISSUES;

@@ -1,6 +1,6 @@
 // Issues as clients of such APIs know them: a path, a sentence, pydantic's name of the kind.
 import { describe, expect, it } from 'vitest';
-import { parseWith, toJsonSchema, z } from '../../src/base/schema.ts';
+import { parseWith, toJsonSchema, withoutPrototype, z } from '../../src/base/schema.ts';
 
 const schema = z.strictObject({
   name: z.string().min(2).max(4).optional(),
@@ -119,5 +119,23 @@ describe('a JSON Schema', () => {
       properties: { count: { default: 1 } },
     });
     expect(toJsonSchema(schema)).not.toHaveProperty('required');
+  });
+});
+
+describe('a record without __proto__', () => {
+  const record = withoutPrototype(z.record(z.string(), z.string()));
+
+  it('rejects a member of this name, which zod leaves out without a word', () => {
+    const input: unknown = JSON.parse('{"a": "b", "__proto__": "c"}');
+    expect(z.record(z.string(), z.string()).parse(input)).toEqual({ a: 'b' });
+    expect(parseWith(record, input)).toMatchObject({
+      ok: false,
+      issues: [{ loc: ['__proto__'], type: 'value_error' }],
+    });
+  });
+
+  it('accepts any other, and reports what the schema does', () => {
+    expect(parseWith(record, { constructor: 'b' })).toEqual({ ok: true, value: { constructor: 'b' } });
+    expect(parseWith(record, ['a'])).toMatchObject({ ok: false, issues: [{ type: 'dict_type' }] });
   });
 });
