@@ -53,6 +53,8 @@ export type ShownSandbox = {
   /** The URL of the proxy that this sandbox uses. */
   readonly proxy: string;
   readonly has_token: boolean;
+  /** Of its own CA, if it has one: what its clients must trust in place of that of the process. */
+  readonly ca_pem?: string;
   readonly revision: number;
   readonly limits: Readonly<Record<string, number>>;
   readonly connections: number;
@@ -78,7 +80,7 @@ export type AdminTarget = {
   changeSecrets(id: string, changes: ReadonlyMap<string, Secret | null>): Promise<Change<ChangedSecrets>>;
   sandboxes(): readonly ShownSandbox[];
   sandbox(id: string): ShownSandbox | undefined;
-  /** Validates the document itself: `{id?, listen?, token?, limits?, proxy_config?, workspace_secrets?}`. */
+  /** Validates the document itself: `{id?, listen?, token?, ca?, limits?, proxy_config?, workspace_secrets?}`. */
   createSandbox(document: unknown): Promise<Change<CreatedSandbox>>;
   changeSandbox(id: string, document: unknown): Promise<Change<ChangedSandbox>>;
   removeSandbox(id: string): Promise<Change<undefined>>;

@@ -163,7 +163,9 @@ export type Config = Readonly<ReturnType<typeof toConfig>>;
 export function parseConfig(document: unknown, env: NodeJS.ProcessEnv): Parsed<Config> {
   const base = parseWith(z.record(z.string(), z.unknown()), document);
   if (!base.ok) return base;
-  const { document: merged, naming } = overlayVariables(base.value, variables, env);
+  // Not the value of the record, which zod makes without `__proto__`: the schema must see it.
+  const whole = document as Readonly<Record<string, unknown>>;
+  const { document: merged, naming } = overlayVariables(whole, variables, env);
   const parsed = parseWith(schema, merged);
   if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => naming(withVariable(issue))) };
   const config = toConfig(parsed.value);

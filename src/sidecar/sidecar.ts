@@ -11,7 +11,7 @@ import { createLookupSlots } from '../proxy/upstream/lookup-slots.ts';
 import type { Lookup } from '../proxy/upstream/resolver.ts';
 import type { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { codeOf } from '../tls/pem-files.ts';
-import { createPublicCertificates } from '../tls/public-certificates.ts';
+import { createPublicCertificates, createRootBundle } from '../tls/public-certificates.ts';
 import { createTrustSet } from '../tls/trust.ts';
 import { readProxyToken } from './access-tokens.ts';
 import type { Config } from './config.ts';
@@ -31,13 +31,15 @@ export type SidecarParts = {
   readonly lookup?: Lookup;
   /** Milliseconds on a monotonic clock, for the callback cache. */
   readonly now?: () => number;
+  /** Files that the process may open; by default what the system says. */
+  readonly openFiles?: number;
   /** Stores what the admin API changes; without it, changes are lost at the end of the process. */
   readonly store?: StateStore;
 };
 
 /** Connects all parts; nothing listens yet. Throws an Error that says what to do if a part cannot be created. */
 export async function createSidecar(config: Config, parts: SidecarParts): Promise<Sidecar> {
-  const { ca, sink = createFdSink(1), lookup, now } = parts;
+  const { ca, sink = createFdSink(1), lookup, now, openFiles } = parts;
   // The parent process creates the sandboxes anew: stored ones would serve old rules until then.
   const store = config.hasNamespaces ? undefined : parts.store;
   const log = createLog(config.logLevel, sink);
@@ -46,10 +48,12 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   const outlets = await createRecordOutlets(config, { sink, log });
   const drain = { isBegun: false };
   const trust = createTrustSet({ without: ca, ...(await readExtraRoots(config)) });
+  const roots = createRootBundle(trust);
   const shared = {
     config,
     ca,
-    certificates: createPublicCertificates(ca, trust),
+    roots,
+    certificates: createPublicCertificates(ca, roots),
     trust,
     egress: egressRules(config, listeners),
     listeners,
@@ -57,9 +61,14 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     log,
     lookupSlots: createLookupSlots(maxLookupThreads()),
     lookup,
-    upstreamQuota: createConnectionQuota(maxUpstreams()),
-    idleQuota: createConnectionQuota(maxIdleUpstreams()),
-    budget: createConnectionBudget({ maxOpen: maxOpenClients(), maxWaiting: config.limits.maxWaiting }),
+    upstreamQuota: createConnectionQuota(maxUpstreams(openFiles)),
+    idleQuota: createConnectionQuota(maxIdleUpstreams(openFiles)),
+    budget: createConnectionBudget({
+      maxOpen: maxOpenClients(openFiles),
+      maxWaiting: config.limits.maxWaiting,
+      // Where others depend on this process who know nothing of each other.
+      isShared: config.hasNamespaces,
+    }),
     now,
     isDraining: () => drain.isBegun,
   };
@@ -129,7 +138,7 @@ export class Sidecar {
 
   /** The CA certificate and the roots of the system. They are read at the first use. */
   get bundlePem(): Buffer {
-    return this.#sandboxes.shared.certificates.bundlePem;
+    return Buffer.concat(this.#sandboxes.shared.certificates.bundle);
   }
 
   /** Exchanges, tunnels and refusals that have ended, recorded or not. */

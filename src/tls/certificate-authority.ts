@@ -77,8 +77,29 @@ export async function loadCertificateAuthority(
       'It must be PEM, -----BEGIN CERTIFICATE-----',
     );
   }
-  requireUsable(own, key, files);
+  const unusable = unusableFor(own, key);
+  if (unusable) {
+    const { certificateFile, keyFile } = files;
+    const [file, other] = unusable.part === 'key' ? [keyFile, certificateFile] : [certificateFile, keyFile];
+    throw fileError(file, unusable.found.replace('%', other), unusable.hint);
+  }
   return authorityOf(own, key, above);
+}
+
+/** A CA of one certificate as text, or what is wrong with which part of it. A message quotes nothing of the texts. */
+export function parseCertificateAuthority(texts: {
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+}): CertificateAuthority | { readonly part: 'certificate' | 'key'; readonly message: string } {
+  const certificates = parseCertificates(texts.certificatePem);
+  const [certificate, ...more] = Array.isArray(certificates) ? certificates : [];
+  if (certificate === undefined || more.length > 0)
+    return { part: 'certificate', message: 'must be one certificate in PEM' };
+  const key = readKey(texts.privateKeyPem);
+  if (key === undefined) return { part: 'key', message: 'must be one private key in PEM, not encrypted' };
+  const unusable = unusableFor(certificate, key);
+  if (unusable === undefined) return authorityOf(certificate, key, []);
+  return { part: unusable.part, message: `is ${unusable.found.replace('%', 'the certificate')}` };
 }
 
 /**
@@ -125,6 +146,14 @@ function authorityOf(
   };
 }
 
+function readKey(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
+  }
+}
+
 function parseKey(pem: string, file: string): KeyObject {
   try {
     return createPrivateKey(pem);
@@ -134,30 +163,27 @@ function parseKey(pem: string, file: string): KeyObject {
   }
 }
 
-function requireUsable(certificate: X509Certificate, key: KeyObject, files: CertificateAuthorityFiles): void {
-  const { certificateFile, keyFile } = files;
+type Unusable = { readonly part: 'certificate' | 'key'; readonly found: string; readonly hint: string };
+
+/** Why clients could not verify what the pair signs; `%` in `found` stands for the other part. */
+function unusableFor(certificate: X509Certificate, key: KeyObject): Unusable | undefined {
   // True only for basicConstraints CA:TRUE and a keyUsage, if there is one, that has keyCertSign.
   if (!certificate.ca) {
     const found = 'not a CA certificate (basicConstraints CA:TRUE, keyUsage keyCertSign)';
-    throw fileError(
-      certificateFile,
-      found,
-      'Use a CA certificate, or remove both files to create a new pair',
-    );
+    const hint = 'Use a CA certificate, or remove both files to create a new pair';
+    return { part: 'certificate', found, hint };
   }
-  if (!certificate.checkPrivateKey(key)) {
-    throw fileError(keyFile, `not the key of ${certificateFile}`, 'Use the two files of one pair');
-  }
+  if (!certificate.checkPrivateKey(key))
+    return { part: 'key', found: 'not the key of %', hint: 'Use the two files of one pair' };
   const now = Date.now();
   if (certificate.validFromDate.getTime() > now || certificate.validToDate.getTime() <= now) {
     const found = `outside its validity, ${certificate.validFrom} to ${certificate.validTo}`;
     const hint = 'Set the clock, or remove both files to create a new pair, which clients must then trust';
-    throw fileError(certificateFile, found, hint);
+    return { part: 'certificate', found, hint };
   }
-  if (!isSigningKey(key)) {
-    const hint = 'Use EC P-256, P-384 or P-521, or RSA of 2048 bits or more';
-    throw fileError(keyFile, 'a kind of key that TLS clients do not accept', hint);
-  }
+  if (isSigningKey(key)) return undefined;
+  const hint = 'Use EC P-256, P-384 or P-521, or RSA of 2048 bits or more';
+  return { part: 'key', found: 'a kind of key that TLS clients do not accept', hint };
 }
 
 /** TLS clients would not accept a leaf that is signed by any other key. */

@@ -5,23 +5,34 @@ import type { TrustSet } from './trust.ts';
 
 export type PublicCertificates = {
   readonly caPem: string;
-  /** The CA certificate and the system's roots. Read at the first use; one buffer for all responses. */
-  readonly bundlePem: Buffer;
+  /** The CA certificate and the system's roots, in parts: the roots are one buffer for all CAs and all responses. */
+  readonly bundle: readonly Buffer[];
   /** SHA-256 of the CA certificate: 64 lower-case hex digits. */
   readonly fingerprint: string;
 };
 
+/** The roots of the system as one text, which is read and made at the first use. */
+export type RootBundle = { readonly pem: Buffer };
+
 /** The operator's own roots are left out: they are for the proxy, and their names may describe an internal network. */
+export function createRootBundle(trust: Pick<TrustSet, 'systemRoots'>): RootBundle {
+  let pem: Buffer | undefined;
+  return {
+    get pem() {
+      pem ??= Buffer.from(joinCertificates(trust.systemRoots));
+      return pem;
+    },
+  };
+}
+
 export function createPublicCertificates(
   ca: Pick<CertificateAuthority, 'certificatePem' | 'fingerprintSha256'>,
-  trust: Pick<TrustSet, 'systemRoots'>,
+  roots: RootBundle,
 ): PublicCertificates {
-  let bundle: Buffer | undefined;
   return {
     caPem: ca.certificatePem,
-    get bundlePem() {
-      bundle ??= Buffer.from(joinCertificates([ca.certificatePem, ...trust.systemRoots]));
-      return bundle;
+    get bundle() {
+      return [Buffer.from(ca.certificatePem), roots.pem];
     },
     fingerprint: ca.fingerprintSha256.replaceAll(':', '').toLowerCase(),
   };

@@ -13,8 +13,10 @@ export type TrustSet = {
   readonly certificates: readonly string[];
   /** Those of the system alone, one PEM text each. */
   readonly systemRoots: readonly string[];
+  /** The keys (`spkiSha256`) of our CAs: that of `without`, and those that sandboxes have of their own. */
+  readonly ownKeys: Set<string>;
   /**
-   * Whether the chain that a peer sent, from its leaf upwards, contains the key `without`. Removing our CA from the roots
+   * Whether the chain that a peer sent, from its leaf upwards, contains one of `ownKeys`. Removing our CA from the roots
    * is not enough where another root has signed it: a leaf of ours would be trusted through that root.
    */
   showsOwnKey(peer: X509Certificate | undefined): boolean;
@@ -34,6 +36,7 @@ export function createTrustSet(options: {
   // Read at once, because only the operator's bundle can have a mistake that must be reported.
   const extra = extraPem === undefined ? [] : parseExtra(extraPem).map(({ raw }) => raw);
   const ownKey = without === undefined ? undefined : keyBytes(without.certificateDer);
+  const ownKeys = new Set(without === undefined ? [] : [without.spkiSha256]);
   let collected: Collected | undefined;
   const collect = (): Collected => (collected ??= collectRoots(rootsPem ?? systemRoots(), extra, ownKey));
   let context: SecureContext | undefined;
@@ -52,10 +55,11 @@ export function createTrustSet(options: {
       context ??= createSecureContext({ ca: [...collect().certificates], minVersion: 'TLSv1.2' });
       return context;
     },
+    ownKeys,
     showsOwnKey(peer) {
-      if (without === undefined) return false;
+      if (ownKeys.size === 0) return false;
       for (let link = peer; link !== undefined; link = link.issuerCertificate)
-        if (spkiSha256(link) === without.spkiSha256) return true;
+        if (ownKeys.has(spkiSha256(link))) return true;
       return false;
     },
   };
@@ -116,11 +120,11 @@ function parseExtra(pem: string): readonly X509Certificate[] {
   return certificates;
 }
 
-function spkiSha256(certificate: X509Certificate): string | undefined {
+function spkiSha256(certificate: X509Certificate): string {
   try {
     const spki = certificate.publicKey.export({ type: 'spki', format: 'der' });
     return createHash('sha256').update(spki).digest('base64');
   } catch {
-    return undefined; // an algorithm that OpenSSL does not support, so the key is not ours
+    return ''; // an algorithm that OpenSSL does not support, so the key is not ours
   }
 }

@@ -8,6 +8,7 @@ import { type TestSidecar, createTestSidecar } from '../support/test-sidecar.ts'
 import { WireClient } from '../support/wire-client.ts';
 
 const TOKENS = { one: 'the-token-of-the-first-sandbox', two: 'the-token-of-the-second-sandbox' } as const;
+const OWN_TOKEN = 'the-token-of-the-sandbox-with-a-ca';
 const HOSTS = ['a.test', 'b.test'] as const;
 const VERSIONS = ['TLSv1.2', 'TLSv1.3'] as const;
 const origins: TestAuthority = createTestAuthority();
@@ -112,6 +113,29 @@ describe('I1 destination: a session that the proxy gave a client', () => {
     expect((await scene.proxy.admin('DELETE', '/v1/sandboxes/one')).status).toBe(204);
     await createSandbox(scene.proxy, 'one');
     expect((await connectAndRequest(scene, { ...own, session })).isResumed).toBe(false);
+  });
+
+  it('I1 destination: is that of the CA of the sandbox, which signs for no other', async () => {
+    await using scene = await createScene();
+    const document = { id: 'own', token: OWN_TOKEN, ca: 'own', proxy_config: { rules } };
+    const made = await scene.proxy.admin('POST', '/v1/sandboxes', document);
+    const ownCa = String(made.body['ca_pem']);
+    const authority = `a.test:${scene.port}`;
+    for (const [token, ca, other] of [
+      [TOKENS.one, scene.proxy.caPem, ownCa],
+      [OWN_TOKEN, ownCa, scene.proxy.caPem],
+    ] as const) {
+      for (const [trusted, isVerified] of [
+        [ca, true],
+        [other, false],
+      ] as const) {
+        await using client = await WireClient.connect(scene.proxy.port);
+        await client.openTunnel(authority, [`Proxy-Authorization: Bearer ${token}`]);
+        const secured = client.startTls({ ca: trusted, name: 'a.test' });
+        if (isVerified) await secured;
+        else await expect(secured).rejects.toMatchObject({ code: 'SELF_SIGNED_CERT_IN_CHAIN' });
+      }
+    }
   });
 
   it('I1 destination: is not resumed by another proxy with the same CA', async () => {

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
 import { parseCertificates } from '../../src/tls/pem.ts';
-import { createPublicCertificates, joinCertificates } from '../../src/tls/public-certificates.ts';
+import {
+  createPublicCertificates,
+  createRootBundle,
+  joinCertificates,
+} from '../../src/tls/public-certificates.ts';
 import { createTrustSet } from '../../src/tls/trust.ts';
 
 const web = createCertificateAuthority({ commonName: 'The web' });
@@ -20,24 +24,25 @@ it('the bundle has our certificate and the system’s roots, each once, and none
     extraPem: company.certificatePem,
     without: own,
   });
-  const { caPem, bundlePem, fingerprint } = createPublicCertificates(own, trust);
+  const { caPem, bundle, fingerprint } = createPublicCertificates(own, createRootBundle(trust));
   expect(subjects(caPem)).toEqual(['CN=Ourselves']);
-  expect(subjects(bundlePem.toString())).toEqual(['CN=Ourselves', 'CN=The web']);
+  expect(subjects(Buffer.concat(bundle).toString())).toEqual(['CN=Ourselves', 'CN=The web']);
   expect(fingerprint).toMatch(/^[0-9a-f]{64}$/);
   expect(fingerprint).toBe(own.fingerprintSha256.replaceAll(':', '').toLowerCase());
 });
 
-it('the roots are read when the bundle is first used', () => {
+it('the roots are read when a bundle is first used, and are one buffer for all CAs', () => {
   let reads = 0;
-  const certificates = createPublicCertificates(own, {
+  const roots = createRootBundle({
     get systemRoots() {
       reads += 1;
       return [web.certificatePem];
     },
   });
+  const certificates = createPublicCertificates(own, roots);
   expect(certificates.caPem).toBe(own.certificatePem);
   expect(reads).toBe(0);
-  expect(certificates.bundlePem).toBe(certificates.bundlePem);
+  expect(certificates.bundle[1]).toBe(createPublicCertificates(company, roots).bundle[1]);
   expect(reads).toBe(1);
 });
 

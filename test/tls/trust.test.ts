@@ -194,3 +194,18 @@ function withCompressedKey({ certificateDer }: CertificateAuthority): string {
     Buffer.concat([certificateDer.subarray(0, at - 1), point, certificateDer.subarray(at + 64)]),
   );
 }
+
+it('the CAs of sandboxes are ours as long as they are listed', () => {
+  const set = createTrustSet({ rootsPem, without: ownCa, extraPem: corporateCa.certificatePem });
+  const leafOf = (ca: CertificateAuthority): X509Certificate =>
+    new X509Certificate(ca.issueLeaf(origin, new Date()).chainPem);
+  const shown = (ca: CertificateAuthority): boolean => {
+    const root = new X509Certificate(ca.certificatePem);
+    return set.showsOwnKey(leafOf(ca)) || set.showsOwnKey(root);
+  };
+  expect([ownCa, corporateCa].map(shown)).toEqual([true, false]);
+  set.ownKeys.add(corporateCa.spkiSha256);
+  expect([ownCa, corporateCa].map(shown)).toEqual([true, true]);
+  set.ownKeys.delete(corporateCa.spkiSha256);
+  expect([ownCa, corporateCa].map(shown)).toEqual([true, false]);
+});

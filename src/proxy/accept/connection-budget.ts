@@ -1,7 +1,10 @@
 // How many client connections the process has open, over all of its listeners. Unauthenticated connections are evicted
 // oldest-first at the limit, so that foreign clients can neither keep out the clients of a sandbox nor use up the file
-// descriptors that a change of the rules needs.
+// descriptors that a change of the rules needs. The listener that has the most of them loses its own: a flood at one listener
+// evicts no client of another.
 export type CountedConnection = {
+  /** The listener that accepted it. */
+  readonly listener: object;
   /** Sends a refusal; the connection may stay open for a moment, so that the client can read it. */
   reject(): void;
   /** Closes it now. */
@@ -17,21 +20,28 @@ export type ConnectionBudget = {
   markAuthenticated(connection: CountedConnection): void;
   remove(connection: CountedConnection): void;
   readonly open: number;
+  /** How many connections one sandbox may have now. */
+  readonly share: number;
 };
 
-/** `maxOpen` connections in all, of which `maxWaiting` are unauthenticated, and one more that is being rejected. */
+/**
+ * `maxOpen` connections in all, of which `maxWaiting` are unauthenticated, and one more that is being rejected. With
+ * `isShared` a sandbox may have as many as are still free, so that whatever some sandboxes take, the next one gets half of
+ * the rest (dynamic thresholds, Choudhury and Hahne 1998).
+ */
 export function createConnectionBudget(limits: {
   readonly maxOpen: number;
   readonly maxWaiting: number;
+  readonly isShared?: boolean;
 }): ConnectionBudget {
   const open = new Set<CountedConnection>();
-  // Both in the order of arrival.
-  const unauthenticated = new Set<CountedConnection>();
+  // In the order of arrival.
   const rejected = new Set<CountedConnection>();
+  const unauthenticated = createListenerQueues();
 
   function remove(connection: CountedConnection): void {
     open.delete(connection);
-    unauthenticated.delete(connection);
+    unauthenticated.remove(connection);
     rejected.delete(connection);
   }
 
@@ -49,9 +59,9 @@ export function createConnectionBudget(limits: {
       remove(connection);
       connection.cut();
     }
-    const [oldest] = unauthenticated;
-    if (!oldest || !isOver()) return;
-    unauthenticated.delete(oldest);
+    const oldest = isOver() ? unauthenticated.oldestOfLongest() : undefined;
+    if (!oldest) return;
+    unauthenticated.remove(oldest);
     rejected.add(oldest);
     oldest.reject();
   }
@@ -67,12 +77,48 @@ export function createConnectionBudget(limits: {
       open.add(connection);
       rejected.add(connection);
     },
-    markAuthenticated(connection) {
-      unauthenticated.delete(connection);
-    },
+    markAuthenticated: (connection) => unauthenticated.remove(connection),
     remove,
     get open() {
       return open.size;
+    },
+    get share() {
+      // Those that are not authenticated give way.
+      const authenticated = open.size - unauthenticated.size - rejected.size;
+      return limits.isShared ? limits.maxOpen - authenticated : Number.POSITIVE_INFINITY;
+    },
+  };
+}
+
+/** Connections by listener, those of each in the order of arrival. */
+function createListenerQueues() {
+  const queues = new WeakMap<object, Set<CountedConnection>>();
+  const occupied = new Set<Set<CountedConnection>>();
+  let size = 0;
+  return {
+    get size(): number {
+      return size;
+    },
+    add(connection: CountedConnection): void {
+      const queue = queues.get(connection.listener) ?? new Set();
+      if (queue.size === 0) {
+        queues.set(connection.listener, queue);
+        occupied.add(queue);
+      }
+      queue.add(connection);
+      size += 1;
+    },
+    remove(connection: CountedConnection): void {
+      const queue = queues.get(connection.listener);
+      if (!queue?.delete(connection)) return;
+      size -= 1;
+      if (queue.size === 0) occupied.delete(queue);
+    },
+    oldestOfLongest(): CountedConnection | undefined {
+      let longest: Set<CountedConnection> | undefined;
+      for (const queue of occupied) if (queue.size > (longest?.size ?? 0)) longest = queue;
+      const [oldest] = longest ?? [];
+      return oldest;
     },
   };
 }

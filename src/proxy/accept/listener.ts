@@ -107,6 +107,7 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget, 
     clientAddress: socket.remoteAddress,
   };
   const counted: CountedConnection = {
+    listener: admission,
     reject() {
       if (socket.writableEnded) socket.destroy();
       else connection.refuse(refuse('too_many_connections'));
@@ -120,7 +121,8 @@ function accept(socket: Socket, admission: Admission, budget: ConnectionBudget, 
     if (!isAdmitted) {
       isAdmitted = true;
       budget.markAuthenticated(counted);
-      if (refuseSurplus(connection, admitted, head)) return budget.addRejected(counted);
+      if (refuseSurplus(connection, admitted, { head, share: budget.share }))
+        return budget.addRejected(counted);
     }
     start(connection, head, rest);
   });
@@ -154,8 +156,12 @@ function admit(
  * True if the connection that was just admitted is one more than its sandbox may have. This is checked once for each
  * connection: a surplus one, which stays open for a moment, must not end the ones that were there before it.
  */
-function refuseSurplus(connection: ClientConnection, context: ProxyContext, head: RequestHead): boolean {
-  if (context.clients.size <= context.limits.maxConnections) return false;
+function refuseSurplus(
+  connection: ClientConnection,
+  context: ProxyContext,
+  { head, share }: { readonly head: RequestHead; readonly share: number },
+): boolean {
+  if (context.clients.size <= Math.min(context.limits.maxConnections, share)) return false;
   context.clients.delete(connection.socket);
   connection.refuse(refuse('too_many_connections'), { method: head.method });
   return true;

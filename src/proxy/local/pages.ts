@@ -45,7 +45,7 @@ export function certificatePage(
   { certificates }: Pick<ReservedHost, 'certificates'>,
 ): Page | undefined {
   if (path === '/ca.pem') return { type: PEM, body: [Buffer.from(certificates.caPem)] };
-  return path === '/ca-bundle.pem' ? { type: PEM, body: [certificates.bundlePem] } : undefined;
+  return path === '/ca-bundle.pem' ? { type: PEM, body: certificates.bundle } : undefined;
 }
 
 function overview(name: string): string {

@@ -65,6 +65,7 @@ function showSandbox(entry: Entry, main: Entry): ShownSandbox {
     id: state.id,
     proxy: listenerUrl(state.listen ? listener : main.listener),
     has_token: state.token !== undefined,
+    ...(state.ca && { ca_pem: state.ca.certificatePem }),
     revision: active.revision,
     limits: showLimits(context.limits),
     connections: context.clients.size,

@@ -8,8 +8,14 @@ import { Secret } from '../../base/secret.ts';
 import type { Admission } from '../../proxy/accept/admission.ts';
 import type { ProxyContext } from '../../proxy/context.ts';
 import { isLoopbackListen } from '../listen-address.ts';
-import { type SandboxState, newSandboxState } from '../state/sandbox-state.ts';
+import {
+  type SandboxAuthority,
+  type SandboxState,
+  loadAuthority,
+  newSandboxState,
+} from '../state/sandbox-state.ts';
 import { type HandedOverListener, ListenerRejection, placeDocument } from './handed-over-listeners.ts';
+import { chooseAuthority } from './sandbox-authority.ts';
 import { type SandboxDocument, type WantedToken, parseSandboxDocument } from './sandbox-document.ts';
 import type { Invalid, Prepared } from './sandbox-rules.ts';
 import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
@@ -81,7 +87,11 @@ function planSandbox(id: string, document: SandboxDocument, sandboxes: Sandboxes
   const secrets = new Map(
     [...(given?.value ?? [])].flatMap(([name, value]) => (value ? [[name, value]] : [])),
   );
-  const state = newSandboxState(id, { listen, token: token?.secret, limits, secrets });
+  const chosen = chooseAuthority(document.ca);
+  if (!chosen.ok) return chosen;
+  const ca = chosen.value;
+  if (ca && isTaken(ca, sandboxes)) return { ok: false, issues: [CA_TAKEN] };
+  const state = newSandboxState(id, { listen, token: token?.secret, limits, secrets, ...(ca && { ca }) });
   return { ok: true, state, token };
 }
 
@@ -105,6 +115,18 @@ export function issueToken(
 export const TOKEN_TAKEN: Issue = {
   loc: ['token'],
   msg: 'This token is in use: send another one, or "generate"',
+  type: 'value_error',
+};
+
+/** With the CA of another sandbox, the clients of one would take the listener of the other for theirs. */
+function isTaken(ca: SandboxAuthority, sandboxes: Sandboxes): boolean {
+  const loaded = loadAuthority(ca);
+  return 'spkiSha256' in loaded && sandboxes.shared.trust.ownKeys.has(loaded.spkiSha256);
+}
+
+const CA_TAKEN: Issue = {
+  loc: ['ca'],
+  msg: 'This is the CA of another sandbox: send one for each',
   type: 'value_error',
 };
 

@@ -9,6 +9,7 @@ import { parseAddress } from '../../base/address.ts';
 import { MIN_TOKEN_CHARS } from '../access-tokens.ts';
 import type { Config } from '../config.ts';
 import { type Guards, isExposed } from '../listen-address.ts';
+import { wantedAuthority } from './sandbox-authority.ts';
 import { type SandboxLimits, sandboxLimits } from './sandbox.ts';
 
 const id = z.string().refine(isSandboxId, {
@@ -54,6 +55,7 @@ const creation = z.strictObject({
   id: id.optional(),
   listen: listen.optional(),
   token: token.optional(),
+  ca: wantedAuthority.optional(),
   limits: limits.prefault({}),
   proxy_config: z.unknown().optional(),
   workspace_secrets: z.unknown().optional(),
@@ -64,16 +66,17 @@ export type SandboxDocument = Omit<z.infer<typeof creation>, 'proxy_config' | 'w
   readonly workspaceSecrets: unknown;
 };
 
-/** Parses `{id?, listen?, token?, limits?, proxy_config?, workspace_secrets?}`. */
+/** Parses `{id?, listen?, token?, ca?, limits?, proxy_config?, workspace_secrets?}`. */
 export function parseSandboxDocument(
   input: unknown,
-  config: Guards & Pick<Config, 'limits'>,
+  config: Guards & Pick<Config, 'limits' | 'hasNamespaces'>,
 ): Parsed<SandboxDocument> {
   const parsed = parseWith(creation, input);
   if (!parsed.ok) return parsed;
   const { proxy_config: proxyConfig, workspace_secrets: workspaceSecrets, ...given } = parsed.value;
   const tooHigh = limitIssues(given.limits, config);
   if (tooHigh.length > 0) return { ok: false, issues: tooHigh };
+  if (typeof given.ca === 'object' && !config.hasNamespaces) return { ok: false, issues: [FOREIGN_CA] };
   // On the main listener a token is the only thing that tells sandboxes apart.
   const wanted = given.token ?? (given.listen ? undefined : GENERATE);
   if (given.listen && wanted === undefined && isExposed(given.listen, config))
@@ -99,6 +102,12 @@ const EXPOSED: Issue = {
   msg:
     'This address is reachable from other machines: send a token, or have the operator set allow_clients or ' +
     'auth: "none"',
+  type: 'value_error',
+};
+
+const FOREIGN_CA: Issue = {
+  loc: ['ca'],
+  msg: 'must be "own": only with sandboxes.namespaces does the parent process keep the CA, and send it',
   type: 'value_error',
 };
 

@@ -5,7 +5,7 @@ import { InputError } from '../../base/input-error.ts';
 import { type ListenAddress, formatAddress } from '../../base/listen-address.ts';
 import type { SecretLookup } from '../../policy/compile.ts';
 import { isExposed } from '../listen-address.ts';
-import { decodeSandboxState, describeIssues } from '../state/sandbox-state.ts';
+import { decodeSandboxState, describeIssues, loadAuthority } from '../state/sandbox-state.ts';
 import { DEFAULT, rulesOf } from './sandbox-rules.ts';
 import { type Entry, type Sandboxes, causeOf } from './sandboxes.ts';
 
@@ -66,9 +66,12 @@ function activateStored(sandboxes: Sandboxes, entry: Entry): string | undefined 
   return undefined;
 }
 
-/** Checks the listener and the token against the current config, which may have changed since the sandbox was created. */
+/** Checks the listener, the token and the CA against the current config and clock, which may have changed since its creation. */
 function entryError({ main, shared }: Sandboxes, { state }: Entry): string | undefined {
-  const { listen, token } = state;
+  const { listen, token, ca } = state;
+  const authority = ca && loadAuthority(ca);
+  if (authority && !('spkiSha256' in authority))
+    return `its CA cannot be used (${describeIssues(authority)}): delete the sandbox and create it again`;
   if (listen && !token && isExposed(listen, shared.config))
     return 'its listener is reachable from other machines and needs no token: set allow_clients or auth: "none" again';
   if (!listen && token && main.admit(token))

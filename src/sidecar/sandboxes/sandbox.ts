@@ -21,7 +21,11 @@ import { UpstreamSessions } from '../../proxy/upstream/h2-sessions.ts';
 import { poolPrefix } from '../../proxy/gate/connection-source.ts';
 import type { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import { createLeafCache } from '../../tls/leaf-cache.ts';
-import type { PublicCertificates } from '../../tls/public-certificates.ts';
+import {
+  createPublicCertificates,
+  type PublicCertificates,
+  type RootBundle,
+} from '../../tls/public-certificates.ts';
 import type { TrustSet } from '../../tls/trust.ts';
 import type { Config } from '../config.ts';
 import { type OwnListeners, callbackGuard } from '../egress.ts';
@@ -29,8 +33,10 @@ import { type OwnListeners, callbackGuard } from '../egress.ts';
 /** What all sandboxes of a process share. */
 export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   readonly config: Config;
+  /** Of the sandboxes that have no CA of their own. */
   readonly ca: CertificateAuthority;
   readonly certificates: PublicCertificates;
+  readonly roots: RootBundle;
   readonly trust: TrustSet;
   readonly listeners: OwnListeners;
   readonly lookupSlots: LookupSlots;
@@ -54,8 +60,16 @@ const MAX_SESSIONS = 1_000;
 // An upstream chooses how long its session tickets are: up to 64 KiB each.
 const MAX_SESSION_BYTES = 1024 * 1024;
 
+export type SandboxParts = {
+  readonly limits?: Partial<SandboxLimits>;
+  /** Of this sandbox alone. */
+  readonly ca?: CertificateAuthority | undefined;
+};
+
 export class Sandbox {
   readonly context: ProxyContext;
+  /** What its clients must trust. */
+  readonly ca: CertificateAuthority;
   readonly #operatorLimits: Limits;
   readonly #limits: Limits;
   readonly #tickets = new BoundedCache<Buffer>({
@@ -65,18 +79,20 @@ export class Sandbox {
   #policy: Policy = emptyPolicy(0);
   #isClosing = false;
 
-  constructor(id: string, shared: SharedParts, overrides: Partial<SandboxLimits> = {}) {
-    const { config, egress, log, certificates, now } = shared;
+  constructor(id: string, shared: SharedParts, { limits, ca }: SandboxParts = {}) {
+    const { config, egress, log, now } = shared;
+    const certificates = ca ? createPublicCertificates(ca, shared.roots) : shared.certificates;
     const reserved = createReservedHost({ name: config.reservedHost, certificates, now });
     this.#operatorLimits = config.limits;
-    this.#limits = { ...config.limits, ...overrides };
+    this.#limits = { ...config.limits, ...limits };
+    this.ca = ca ?? shared.ca;
     const isDraining = (): boolean => this.#isClosing || shared.isDraining();
     this.context = {
       sandbox: id,
       policy: () => this.#policy,
       ...upstreamParts(id, shared, this.#limits, this.#tickets),
       hints: createAlpnHints(shared.now),
-      leaves: createLeafCache(shared.ca, { max: MAX_LEAVES }),
+      leaves: createLeafCache(this.ca, { max: MAX_LEAVES }),
       egress,
       reserved,
       scrubsBodies: config.scrub === 'body',

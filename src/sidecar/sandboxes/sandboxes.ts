@@ -5,8 +5,14 @@ import type { Secret } from '../../base/secret.ts';
 import { nextTurn } from '../../base/steps.ts';
 import { type Admission, createAdmission } from '../../proxy/accept/admission.ts';
 import { type Listener, createListener } from '../../proxy/accept/listener.ts';
+import type { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import { codeOf } from '../../tls/pem-files.ts';
-import { type SandboxState, encodeSandboxState, newSandboxState } from '../state/sandbox-state.ts';
+import {
+  type SandboxState,
+  encodeSandboxState,
+  loadAuthority,
+  newSandboxState,
+} from '../state/sandbox-state.ts';
 import type { Durability } from '../state/state-files.ts';
 import type { StateStore } from '../state/state-store.ts';
 import type { HandedOverListener, HandedOverListeners } from './handed-over-listeners.ts';
@@ -67,7 +73,10 @@ export class Sandboxes {
 
   /** The sandbox admits no client before admit() is called. */
   add(state: SandboxState, handedOver?: HandedOverListener): Entry {
-    const sandbox = new Sandbox(state.id, this.shared, state.limits);
+    const sandbox = new Sandbox(state.id, this.shared, {
+      limits: state.limits,
+      ca: this.#ownAuthority(state),
+    });
     if (!state.listen) return this.#register(state, sandbox, this.main);
     const isOpen = (): boolean => entry.isAdmitting && entry.state.token === undefined;
     // In another namespace the addresses of clients mean nothing here.
@@ -99,6 +108,8 @@ export class Sandboxes {
     await Promise.all([entry.listener?.close(0), entry.sandbox.close()]);
     entry.handedOver?.release();
     if (entry.listener) this.shared.listeners.delete(entry.listener);
+    const { ca } = entry.sandbox;
+    if (ca !== this.shared.ca) this.shared.trust.ownKeys.delete(ca.spkiSha256);
   }
 
   async close(): Promise<void> {
@@ -124,6 +135,14 @@ export class Sandboxes {
   /** If it rejects, the state is still stored. */
   async removeStored(id: string): Promise<void> {
     this.#logIfInDoubt(id, await this.#store?.remove(id));
+  }
+
+  /** A stored one may have become unusable: then startSandbox admits no client, and that of the process signs nothing. */
+  #ownAuthority({ ca }: SandboxState): CertificateAuthority | undefined {
+    const loaded = ca && loadAuthority(ca);
+    if (loaded === undefined || !('spkiSha256' in loaded)) return undefined;
+    this.shared.trust.ownKeys.add(loaded.spkiSha256);
+    return loaded;
   }
 
   #logIfInDoubt(id: string, durability: Durability | undefined): void {

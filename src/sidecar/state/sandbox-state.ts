@@ -1,5 +1,5 @@
 // What is stored of a sandbox across restarts: an immutable value, and its text for the sealed store. One of the files
-// that may reveal secrets: it writes them into the text that is sealed.
+// that may reveal secrets: it writes them into the text that is sealed, and passes the key of a CA to what signs with it.
 import { randomBytes } from 'node:crypto';
 import { parseJsonDocument } from '../../base/json/json-document.ts';
 import { type Issue, parseWith, z } from '../../base/schema.ts';
@@ -7,6 +7,7 @@ import { Secret } from '../../base/secret.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { parseProxyConfig } from '../../policy/document/proxy-config.ts';
+import { type CertificateAuthority, parseCertificateAuthority } from '../../tls/certificate-authority.ts';
 import { sandboxLimits } from '../sandboxes/sandbox.ts';
 
 const secret = z.string().transform((text) => new Secret(text));
@@ -24,6 +25,8 @@ const schema = z.strictObject({
   /** Its own listener, with the port that was opened; undefined: its clients use the main listener and a token. */
   listen: z.strictObject({ host: z.string(), port: z.int() }).optional(),
   token: secret.optional(),
+  /** Its own CA; undefined: that of the process. */
+  ca: z.strictObject({ certificatePem: z.string(), key: secret }).optional(),
   limits: z.partialRecord(z.enum(sandboxLimits), z.int().min(1)),
   /** 0: no proxy_config was ever applied. */
   revision: z.int().min(0),
@@ -41,9 +44,23 @@ export type SandboxState = Readonly<Omit<z.infer<typeof schema>, 'version' | 'pr
   readonly rejected?: Secret | undefined;
 };
 
+/** The CA of a sandbox that has its own, as it is stored. */
+export type SandboxAuthority = NonNullable<SandboxState['ca']>;
+
+/** The issues are relative to the document that creates a sandbox. */
+export function loadAuthority({
+  certificatePem,
+  key,
+}: SandboxAuthority): CertificateAuthority | readonly Issue[] {
+  const loaded = parseCertificateAuthority({ certificatePem, privateKeyPem: key.reveal() });
+  if (!('message' in loaded)) return loaded;
+  const field = loaded.part === 'key' ? 'private_key_pem' : 'certificate_pem';
+  return [{ loc: ['ca', field], msg: loaded.message, type: 'value_error' }];
+}
+
 export function newSandboxState(
   id: string,
-  given: Partial<Pick<SandboxState, 'listen' | 'token' | 'limits' | 'secrets'>> = {},
+  given: Partial<Pick<SandboxState, 'listen' | 'token' | 'limits' | 'secrets' | 'ca'>> = {},
 ): SandboxState {
   const createdAt = new Date().toISOString();
   const none = { revision: 0, etag: newEtag(0), used: new Map<string, Secret>() };
@@ -56,12 +73,13 @@ export function newEtag(revision: number): string {
 
 /** The text to be sealed. It holds every value in plaintext. */
 export function encodeSandboxState(state: SandboxState): string {
-  const { proxyConfig, rejected, token, used, secrets, ...rest } = state;
+  const { proxyConfig, rejected, token, ca, used, secrets, ...rest } = state;
   const document = proxyConfig && toProxyConfigDocument(proxyConfig, (value) => ({ value: value.reveal() }));
   return JSON.stringify({
     version: VERSION,
     ...rest,
     token: token?.reveal(),
+    ca: ca && { ...ca, key: ca.key.reveal() },
     proxyConfig: rejected ? JSON.parse(rejected.reveal()) : document,
     used: revealed(used),
     secrets: revealed(secrets),

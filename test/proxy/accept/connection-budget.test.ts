@@ -10,14 +10,21 @@ type Connections = {
   readonly budget: ConnectionBudget;
   /** Which connections were rejected and cut, in order. */
   readonly events: string[];
-  one(index: number): CountedConnection;
+  /** `of`: its listener; by default one for all. */
+  one(index: number, of?: object): CountedConnection;
 };
 
-function connections(limits: { readonly maxOpen: number; readonly maxWaiting: number }): Connections {
+function connections(limits: {
+  readonly maxOpen: number;
+  readonly maxWaiting: number;
+  readonly isShared?: boolean;
+}): Connections {
   const events: string[] = [];
   const all = new Map<number, CountedConnection>();
-  const one = (index: number): CountedConnection => {
+  const listener = {};
+  const one = (index: number, of: object = listener): CountedConnection => {
     const made = all.get(index) ?? {
+      listener: of,
       reject: () => events.push(`${index} is rejected`),
       cut: () => events.push(`${index} is cut`),
     };
@@ -81,5 +88,45 @@ describe('unauthenticated connections', () => {
     expect(events).toEqual(['0 is cut']);
     for (let i = 3; i < 10; i += 1) budget.addRejected(one(i));
     expect(budget.open).toBeLessThanOrEqual(3);
+  });
+});
+
+describe('two listeners', () => {
+  const [flooded, other] = [{}, {}];
+
+  it.each([
+    ['of a flooded one lose their own', other, ['1 is rejected', '1 is cut', '2 is rejected']],
+    // One listener in place of both: the oldest is evicted.
+    ['of which one is the other lose the oldest', flooded, ['0 is rejected', '0 is cut', '1 is rejected']],
+  ])('%s', (_, listener, expected) => {
+    const { budget, events, one } = connections({ maxOpen: 100, maxWaiting: 3 });
+    budget.add(one(0, listener));
+    for (let i = 1; i < 5; i += 1) budget.add(one(i, flooded));
+    expect(events).toEqual(expected);
+  });
+
+  it('share what is open: some is left whatever the others take', () => {
+    const { budget, one } = connections({ maxOpen: 64, maxWaiting: 64, isShared: true });
+    const taken: number[] = [];
+    let index = 0;
+    for (let sandbox = 0; sandbox < 4; sandbox += 1) {
+      let count = 0;
+      for (;;) {
+        const next = one((index += 1));
+        budget.add(next);
+        budget.markAuthenticated(next);
+        count += 1;
+        if (count <= budget.share) continue;
+        budget.remove(next);
+        break;
+      }
+      taken.push(count - 1);
+    }
+    expect(taken).toEqual([32, 16, 8, 4]);
+  });
+
+  it('are not limited where one sandbox has the process', () => {
+    const { budget } = connections({ maxOpen: 64, maxWaiting: 64 });
+    expect(budget.share).toBe(Number.POSITIVE_INFINITY);
   });
 });

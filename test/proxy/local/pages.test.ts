@@ -7,7 +7,7 @@ import { type Page, pageAt } from '../../../src/proxy/local/pages.ts';
 import { createReservedHost } from '../../../src/proxy/local/reserved-host.ts';
 
 const secret = 'sesame-open-now';
-const certificates = { caPem: 'CA\n', bundlePem: Buffer.from('CA\nROOT\n'), fingerprint: 'ab'.repeat(32) };
+const certificates = { caPem: 'CA\n', bundle: [Buffer.from('CA\nROOT\n')], fingerprint: 'ab'.repeat(32) };
 
 function policyOf(document: unknown): Policy {
   const parsed = parseProxyConfig(document);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createReservedHost } from '../../../src/proxy/local/reserved-host.ts';
 
-const certificates = { caPem: '', bundlePem: Buffer.alloc(0), fingerprint: '00' };
+const certificates = { caPem: '', bundle: [Buffer.alloc(0)], fingerprint: '00' };
 
 it('a client gets ten requests in any second, whatever another one sends', () => {
   let now = 0;

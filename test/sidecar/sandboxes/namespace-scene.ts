@@ -41,7 +41,7 @@ export type Box = {
 };
 
 export async function createNamespaceScene(
-  options: Pick<TestSidecarOptions, 'config' | 'names'> = {},
+  options: Pick<TestSidecarOptions, 'config' | 'names' | 'openFiles'> = {},
 ): Promise<NamespaceScene> {
   const scratch = await createScratch();
   const origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });

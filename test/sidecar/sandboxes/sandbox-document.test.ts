@@ -11,7 +11,7 @@ import {
   type WantedToken,
 } from '../../../src/sidecar/sandboxes/sandbox-document.ts';
 
-const closed = { auth: undefined, allowClients: undefined, limits: defaultLimits };
+const closed = { auth: undefined, allowClients: undefined, limits: defaultLimits, hasNamespaces: false };
 const TOKEN = 'a-sandbox-token-of-enough-length';
 
 type Result = { readonly ok: true } | { readonly ok: false; readonly issues: readonly Issue[] };
