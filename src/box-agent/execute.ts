@@ -8,6 +8,7 @@ import type { RunMethod } from './agent.ts';
 import type { AgentCall } from './agent-call.ts';
 import { CallError } from './call-error.ts';
 import type { CallParams } from './protocol/messages.ts';
+import { toCommandVariables } from './protocol/variables.ts';
 
 type ExecuteParams = Extract<CallParams, { readonly method: 'execute' }>;
 type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
@@ -49,14 +50,13 @@ function isDirectory(path: string): boolean {
 }
 
 async function start({ shell, ...params }: ExecuteParams): Promise<ChildProcess> {
-  try {
-    return await spawnShell(shell, params);
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    if (!isMissing) throw error;
-    if (shell !== DEFAULT_SHELL) throw new CallError('SHELL_MISSING');
-    return await spawnShell(FALLBACK_SHELL, params);
-  }
+  for (const one of shell === DEFAULT_SHELL ? [shell, FALLBACK_SHELL] : [shell])
+    try {
+      return await spawnShell(one, params);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    }
+  throw new CallError('SHELL_MISSING');
 }
 
 function spawnShell(
@@ -66,7 +66,7 @@ function spawnShell(
   const { promise, resolve, reject } = Promise.withResolvers<ChildProcess>();
   const child = spawn(shell, ['-c', command], {
     cwd: cwd ?? undefined,
-    env: { ...process.env, ...env },
+    env: { ...toCommandVariables(process.env), ...env },
     stdio: [stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     detached: true,
   });

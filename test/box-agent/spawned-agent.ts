@@ -12,6 +12,7 @@ import {
   parseEnded,
   parseStarted,
 } from '../../src/box-agent/protocol/messages.ts';
+import { toAgentVariables } from '../../src/box-agent/protocol/variables.ts';
 import { cleanEnvironment } from '../support/spawned-process.ts';
 
 export type SpawnedAgent = AsyncDisposable & {
@@ -24,7 +25,7 @@ export function spawnAgent(): { readonly child: ChildProcess; readonly stream: S
   const { source, entry, nodeArguments } = findAgentProgram();
   const child = spawn(process.execPath, [...nodeArguments, join(source, entry ?? '')], {
     stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
-    env: cleanEnvironment(),
+    env: { ...cleanEnvironment(), ...toAgentVariables(cleanEnvironment()) },
   });
   return { child, stream: child.stdio[3] as Socket };
 }
