@@ -26,6 +26,8 @@ export function createAttachedEngine(range: PortRange, takenPorts: () => Readonl
   const needsToken = !/^(?:127\.|::1$)/.test(range.host);
   return {
     kind: 'attached',
+    version: undefined,
+    snapshots: undefined,
     capabilities: async () => ({ isolation: NOT_HELD, limits: NOT_HELD, storage: NOT_HELD, agent: NOT_HELD }),
     async open(_, { port: before }) {
       const port = before ?? freePort(range, takenPorts());

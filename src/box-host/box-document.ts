@@ -1,6 +1,7 @@
 // What the platform sends about a box. The document and the values of secrets pass through to the sidecar: they are neither
 // stored nor logged here.
-import { z } from '../base/schema.ts';
+import { isObject } from '../base/json/json-document.ts';
+import { withoutPrototype, z } from '../base/schema.ts';
 
 const limit = z.int().min(1).optional();
 
@@ -13,7 +14,9 @@ export const boxDocument = z.strictObject({
   name: z.string().max(256),
   /** Absent: the snapshot `base`. */
   snapshot_id: z.uuid().optional(),
-  env_vars: z.record(z.string(), z.string()),
+  /** Absent: whichever this machine has. */
+  runtime: z.enum(['attached', 'bubblewrap']).optional(),
+  env_vars: withoutPrototype(z.record(z.string(), z.string())),
   limits: z.strictObject({
     cpu_millicores: limit,
     mem_bytes: limit,
@@ -25,11 +28,17 @@ export const boxDocument = z.strictObject({
 });
 export type BoxDocument = z.output<typeof boxDocument>;
 
+// Not a record, of which zod leaves out a member `__proto__`: a workspace secret may have that name.
+const secrets = z.custom<Readonly<Record<string, string>>>(
+  (given) => isObject(given) && Object.values(given).every((value) => typeof value === 'string'),
+  'Input must be an object of strings',
+);
+
 export const policyDocument = z.strictObject({
   version: z.int().min(1),
   /** A whole proxy_config; the sidecar checks it. */
-  document: z.record(z.string(), z.unknown()),
-  secrets: z.record(z.string(), z.string()),
+  document: withoutPrototype(z.record(z.string(), z.unknown())),
+  secrets,
 });
 export type PolicyDocument = z.output<typeof policyDocument>;
 

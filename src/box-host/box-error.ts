@@ -4,11 +4,15 @@ import type { Issue } from '../base/schema.ts';
 
 export type BoxErrorKind =
   | 'invalid_policy'
+  | 'invalid_snapshot'
   | 'no_capacity'
   | 'not_supported'
   | 'unavailable'
   | 'failed'
-  | 'not_found';
+  | 'not_found'
+  | 'port_refused'
+  | 'not_listening'
+  | 'agent_lost';
 
 export class BoxError extends Error {
   override readonly name: string = 'BoxError';

@@ -1,7 +1,6 @@
-// What is kept of each box across restarts: which sidecar serves it, so that its CA stays the same, and its port. No rule and no
-// secret is stored.
+// What is kept of each box across restarts: which sidecar serves it, and its port. No rule and no secret is stored.
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseWith, z } from '../base/schema.ts';
 import { boxId } from './box-document.ts';
@@ -71,17 +70,20 @@ export class BoxStore {
   }
 
   async set(id: string, placed: Placement): Promise<void> {
+    const before = this.#placements.get(id);
+    // At once: the next box that is placed counts it.
     this.#placements.set(id, placed);
     const file = join(this.#folder, `${id}.json`);
     const draft = `${file}.${randomBytes(4).toString('hex')}`;
-    const handle = await open(draft, 'wx', 0o600);
     try {
-      await handle.writeFile(JSON.stringify(placed));
-      await handle.sync();
-    } finally {
-      await handle.close();
+      await writeFile(draft, JSON.stringify(placed), { flag: 'wx', mode: 0o600, flush: true });
+      await rename(draft, file);
+    } catch (error) {
+      if (before === undefined) this.#placements.delete(id);
+      else this.#placements.set(id, before);
+      await rm(draft, { force: true });
+      throw error;
     }
-    await rename(draft, file);
   }
 
   async remove(id: string): Promise<void> {

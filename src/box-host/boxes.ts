@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../base/log.ts';
 import { WorkQueue } from '../base/work-queue.ts';
 import type { BoxDocument, PolicyDocument } from './box-document.ts';
+import { type BoxAuthorities, type BoxAuthority, bundleOf } from './box-authorities.ts';
 import { BoxError } from './box-error.ts';
 import type { BoxStore, Placement } from './box-store.ts';
 import type { BoxEngine, OpenBox } from './engine.ts';
@@ -11,14 +12,8 @@ import { placeholdersOf } from './placeholders.ts';
 import { BoxProxy } from './sidecars/box-proxy.ts';
 import type { SidecarProcess } from './sidecars/sidecar-process.ts';
 import type { Sidecars } from './sidecars/sidecars.ts';
+import { type AppliedBox, needsToken, show, type StartedBox, toApplied } from './started-box.ts';
 
-export type StartedBox = {
-  readonly proxy_url?: string;
-  readonly needs_proxy_token?: boolean;
-  readonly ca_pem?: string;
-  readonly status_message?: string;
-  readonly applied_version: number;
-};
 export type BoxReport = {
   readonly id: string;
   readonly state: 'running' | 'stopped' | 'failed';
@@ -27,9 +22,11 @@ export type BoxReport = {
 };
 
 type Running = {
-  readonly document: BoxDocument;
+  document: BoxDocument;
   readonly placed: Placement;
   readonly open: OpenBox;
+  /** Of the CA of the box. */
+  readonly caPem: string;
   proxy: BoxProxy;
   token: string;
   /** `env_vars` of the rules in effect. */
@@ -40,6 +37,7 @@ export type BoxesOptions = {
   readonly engine: BoxEngine;
   readonly sidecars: Sidecars;
   readonly store: BoxStore;
+  readonly authorities: BoxAuthorities;
   readonly log: Log;
   onChange(): void;
   /** A box does not run any more: its agent must end. */
@@ -51,6 +49,8 @@ export class Boxes {
   readonly #running = new Map<string, Running>();
   /** Why boxes ended by themselves, until they are started again or removed. */
   readonly #failures = new Map<string, string>();
+  /** Stopped boxes of which something is left: the next operation ends that first. */
+  readonly #unclosed = new Map<string, Running>();
   readonly #queues = new Map<string, { readonly queue: WorkQueue; waiting: number }>();
 
   constructor(options: BoxesOptions) {
@@ -60,21 +60,22 @@ export class Boxes {
   /** Idempotent: a box that runs goes on, with this policy and this token. */
   start(document: BoxDocument, policy: PolicyDocument): Promise<StartedBox> {
     return this.#inOrder(document.id, async () => {
+      if (this.#unclosed.has(document.id)) await this.#end(document.id);
       const running = this.#running.get(document.id);
       const started = running
-        ? await this.#renew(running, document, policy)
+        ? await this.#update(await this.#renew(running, document, policy), document)
         : await this.#open(document, policy);
       this.#failures.delete(document.id);
       return show(started);
     });
   }
 
-  apply(id: string, policy: PolicyDocument): Promise<{ readonly applied_version: number }> {
+  apply(id: string, policy: PolicyDocument): Promise<AppliedBox> {
     return this.#inOrder(id, async () => {
       const running = this.#running.get(id);
       if (!running) throw new BoxError('failed', 'The box does not run: start it');
       await this.#renew(running, { ...running.document, proxy_token: running.token }, policy);
-      return { applied_version: running.proxy.version };
+      return toApplied(running);
     });
   }
 
@@ -97,13 +98,12 @@ export class Boxes {
   list(): readonly BoxReport[] {
     const ids = new Set([...this.#options.store.ids(), ...this.#running.keys()]);
     return [...ids].map((id): BoxReport => {
-      const running = this.#running.get(id);
-      if (running)
-        return { id, state: 'running', applied_version: this.#isServed(running) ? running.proxy.version : 0 };
       const reason = this.#failures.get(id);
-      return reason === undefined
-        ? { id, state: 'stopped', applied_version: 0 }
-        : { id, state: 'failed', reason, applied_version: 0 };
+      if (reason !== undefined) return { id, state: 'failed', reason, applied_version: 0 };
+      const running = this.#running.get(id);
+      const isServed = running !== undefined && this.#isServed(running);
+      if (!running && !this.#unclosed.has(id)) return { id, state: 'stopped', applied_version: 0 };
+      return { id, state: 'running', applied_version: isServed ? running.proxy.version : 0 };
     });
   }
 
@@ -117,12 +117,16 @@ export class Boxes {
     return openAgent(running.placeholders);
   }
 
+  /** Rejects when each box was tried, with the error of the first that is not stopped. */
   async close(): Promise<void> {
-    await Promise.all([...this.#running.keys()].map((id) => this.stop(id)));
+    const ended = await Promise.allSettled(
+      [...this.#running.keys(), ...this.#unclosed.keys()].map((id) => this.stop(id)),
+    );
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
   }
 
   async #open(document: BoxDocument, policy: PolicyDocument): Promise<Running> {
-    const { engine, sidecars, store } = this.#options;
+    const { engine, sidecars, store, authorities } = this.#options;
     const { id, workspace_id, proxy_token: token } = document;
     const before = store.get(id);
     const placed = await store.place(id, workspace_id);
@@ -136,10 +140,13 @@ export class Boxes {
     };
     const starting = sidecars.acquire(placed, id).then(async (sidecar) => {
       opened.sidecar = sidecar;
-      const open = await engine.open(document, { port: placed.port, caBundle: () => sidecar.caBundle() });
+      const authority = await authorities.obtain(id);
+      const caBundle = (): Promise<string> => readBundle(authority, sidecar);
+      const open = await engine.open(document, { port: placed.port, caBundle });
       opened.open = open;
-      const proxy = await BoxProxy.create(id, sidecar, { listen: open.listen, token, policy });
-      return { open, proxy, placed: await this.#keepPort(id, placed, proxy, open) };
+      const proxy = await BoxProxy.create(id, sidecar, { listen: open.listen, authority, token, policy });
+      const caPem = authority.certificatePem;
+      return { open, proxy, caPem, placed: await this.#keepPort(id, placed, proxy, open) };
     });
     const started = await this.#undoing(starting, undo);
     const { open } = started;
@@ -150,11 +157,8 @@ export class Boxes {
   }
 
   /** The sandbox again if its sidecar has lost it, or the policy and the token where they are others. */
-  async #renew(
-    running: Running,
-    { id, proxy_token: token }: BoxDocument,
-    policy: PolicyDocument,
-  ): Promise<Running> {
+  async #renew(running: Running, document: BoxDocument, policy: PolicyDocument): Promise<Running> {
+    const { id, proxy_token: token } = document;
     const { open, placed, proxy } = running;
     if (this.#isServed(running)) {
       await proxy.apply(policy);
@@ -163,11 +167,23 @@ export class Boxes {
       const { port } = placed;
       const listen =
         'handle' in open.listen ? open.listen : { ...open.listen, port: port ?? open.listen.port };
-      const sidecar = await this.#options.sidecars.acquire(placed, id);
-      running.proxy = await BoxProxy.create(id, sidecar, { listen, token, policy });
+      const { sidecars, authorities } = this.#options;
+      const authority = await authorities.obtain(id);
+      const sidecar = await sidecars.acquire(placed, id);
+      running.proxy = await BoxProxy.create(id, sidecar, { listen, authority, token, policy });
     }
     running.token = token;
     if (running.proxy.version === policy.version) running.placeholders = placeholdersOf(policy);
+    return running;
+  }
+
+  /** Limits, variables and certificates of a box that runs already. */
+  async #update(running: Running, document: BoxDocument): Promise<Running> {
+    const { open, placed, proxy } = running;
+    const authority = await this.#options.authorities.obtain(document.id);
+    const caBundle = (): Promise<string> => readBundle(authority, proxy.sidecar);
+    await open.update?.(document, { port: placed.port, caBundle });
+    running.document = document;
     return running;
   }
 
@@ -197,10 +213,12 @@ export class Boxes {
   }
 
   async #removeFiles(id: string, placed: Placement | undefined): Promise<void> {
-    const { engine, store, sidecars } = this.#options;
+    const { engine, store, sidecars, authorities } = this.#options;
     await engine.remove(id);
+    // Also where what a failed start had opened could not be closed.
+    if (placed) await sidecars.release(placed, id);
+    await authorities.remove(id);
     await store.remove(id);
-    // Its CA is that of its boxes alone.
     if (placed && !store.isUsed(placed)) await sidecars.forget(placed);
   }
 
@@ -213,15 +231,17 @@ export class Boxes {
   }
 
   async #end(id: string): Promise<void> {
-    const running = this.#running.get(id);
+    const running = this.#running.get(id) ?? this.#unclosed.get(id);
     if (!running) return;
     // Also one that is not known to serve the box: the response that said so may have been lost.
     const sidecar = this.#options.sidecars.currentOf(running.placed);
     if (sidecar) await BoxProxy.remove(id, sidecar);
     this.#running.delete(id);
+    this.#unclosed.set(id, running);
     await this.#options.onEnd(id);
     await running.open.close();
     await this.#options.sidecars.release(running.placed, id);
+    this.#unclosed.delete(id);
   }
 
   #onEnded(running: Running, reason: string): void {
@@ -229,8 +249,8 @@ export class Boxes {
     void this.#inOrder(id, async () => {
       if (this.#running.get(id) !== running) return;
       this.#failures.set(id, reason);
-      await this.#end(id);
-      this.#options.onChange();
+      this.#options.log.warn({ box: id, reason }, 'a box ended by itself');
+      await this.#end(id).finally(() => this.#options.onChange());
     }).catch((error: unknown) =>
       this.#options.log.error({ box: id, reason: String(error) }, 'a box that ended is not removed'),
     );
@@ -253,16 +273,7 @@ export class Boxes {
   }
 }
 
-function needsToken({ listen }: OpenBox): boolean {
-  return !('handle' in listen) && listen.needsToken;
-}
-
-function show({ open, proxy }: Running): StartedBox {
-  const isAttached = !('handle' in open.listen);
-  return {
-    ...(isAttached && { proxy_url: proxy.url, needs_proxy_token: needsToken(open) }),
-    ca_pem: proxy.sidecar.caPem,
-    ...(open.statusMessage !== undefined && { status_message: open.statusMessage }),
-    applied_version: proxy.version,
-  };
+/** The roots of the system, and the CA of the box in place of that of its sidecar. */
+async function readBundle(authority: BoxAuthority, sidecar: SidecarProcess): Promise<string> {
+  return bundleOf(authority, { bundlePem: await sidecar.caBundle(), sidecarCaPem: sidecar.caPem });
 }

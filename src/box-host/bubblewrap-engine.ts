@@ -4,16 +4,19 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../base/log.ts';
 import { SingleFlight } from '../base/single-flight.ts';
+import { toAgentVariables } from '../box-agent/protocol/variables.ts';
 import { findAgentProgram } from './agents/agent-program.ts';
 import { BoxError } from './box-error.ts';
 import type { BoxDocument } from './box-document.ts';
 import { programsDirectory } from './bubblewrap/arguments.ts';
 import type { Box } from './bubblewrap/box.ts';
-import { Boxes } from './bubblewrap/boxes.ts';
+import { Boxes, type NewBox } from './bubblewrap/boxes.ts';
 import { type Capabilities as Found, defaultMounts } from './bubblewrap/capabilities.ts';
+import { HiddenPaths } from './bubblewrap/hidden-paths.ts';
 import { boxEnvironment, proxyPort } from './bubblewrap/environment.ts';
-import type { BoxEngine, Capabilities, OpenBox } from './engine.ts';
+import type { BoxEngine, Capabilities, OpenBox, Surroundings } from './engine.ts';
 import { openNamespaceListener } from './listeners/namespace-listener.ts';
+import { findLibraries } from './program-libraries.ts';
 
 export type BubblewrapOptions = {
   /** Of the box host. */
@@ -21,27 +24,33 @@ export type BubblewrapOptions = {
   /** What this machine can hold, without obstacles. */
   readonly found: Found;
   readonly log: Log;
+  readonly hidden?: HiddenPaths;
 };
 
 const BASE = 'base';
-const MEBIBYTE = 1024 * 1024;
-/** Of a box that asks for none: in a file that grows, or in memory. */
-const CAPACITY = { loop: 2048 * MEBIBYTE, tmpfs: 256 * MEBIBYTE } as const;
 
 export async function createBubblewrapEngine({
   directory,
   found,
   log,
+  hidden = new HiddenPaths(),
 }: BubblewrapOptions): Promise<BoxEngine> {
   const agent = findAgentProgram();
   const agentName = agent.entry === undefined ? 'agent.js' : 'agent';
+  const libraries = await findLibraries(process.execPath);
   const boxes = await Boxes.open({
     directory: join(directory, 'bubblewrap'),
     mounts: defaultMounts(directory),
     storage: found.storage,
-    programs: { node: process.execPath, [agentName]: agent.source },
+    programs: { node: process.execPath, [agentName]: agent.source, ...libraries.files },
+    hidden,
   });
+  // The first box waits for what is left of the search.
+  void hidden
+    .current()
+    .catch((error: unknown) => log.warn({ reason: String(error) }, '/usr is not searched'));
   const program = [
+    ...[join(programsDirectory, libraries.loader), '--library-path', programsDirectory],
     `${programsDirectory}/node`,
     ...agent.nodeArguments,
     join(programsDirectory, agentName, agent.entry ?? ''),
@@ -51,45 +60,63 @@ export async function createBubblewrapEngine({
     base.run(BASE, async () => (await boxes.snapshots.find(BASE)) ?? boxes.snapshots.createBase(BASE));
   return {
     kind: 'bubblewrap',
+    version: found.bubblewrap,
+    snapshots: boxes.snapshots,
     capabilities: async () => toCapabilities(found),
-    async open(document, { caBundle }): Promise<OpenBox> {
-      const { id, snapshot_id: snapshotId = BASE, limits } = document;
-      if (snapshotId === BASE) await requireBase();
-      const box = await creating(
-        boxes.create({
-          id,
-          snapshotId,
-          capacityBytes: limits.fs_capacity_bytes ?? CAPACITY[found.storage],
-          limits: { memBytes: limits.mem_bytes, cpuMillicores: limits.cpu_millicores, pids: limits.pids },
-          caBundle: await caBundle(),
-        }),
-        log,
-      );
-      return openBox(box, document, { program, warnings: found.warnings });
+    async open(document, surroundings): Promise<OpenBox> {
+      if ((document.snapshot_id ?? BASE) === BASE) await requireBase();
+      const prepare = (given: BoxDocument, { caBundle }: Surroundings): Promise<Box> =>
+        reporting(log, async () => {
+          const box = await boxes.create(toNewBox(given, await caBundle()));
+          await box.open();
+          return box;
+        });
+      const box = await prepare(document, surroundings);
+      return openBox(box, document, { program, warnings: found.warnings, prepare });
     },
     remove: (id) => boxes.remove(id),
     close: () => boxes[Symbol.asyncDispose](),
   };
 }
 
+function toNewBox({ id, snapshot_id: snapshotId = BASE, limits }: BoxDocument, caBundle: string): NewBox {
+  return {
+    id,
+    snapshotId,
+    capacityBytes: limits.fs_capacity_bytes,
+    limits: { memBytes: limits.mem_bytes, cpuMillicores: limits.cpu_millicores, pids: limits.pids },
+    caBundle,
+  };
+}
+
+type Opening = {
+  readonly program: readonly string[];
+  readonly warnings: readonly string[];
+  /** Applies what a start says; continues with what is there. */
+  prepare(given: BoxDocument, surroundings: Surroundings): Promise<unknown>;
+};
+
 async function openBox(
   box: Box,
   document: BoxDocument,
-  { program, warnings }: { readonly program: readonly string[]; readonly warnings: readonly string[] },
+  { program, warnings, prepare }: Opening,
 ): Promise<OpenBox> {
-  await box.open();
+  let own = document.env_vars;
   try {
     const listen = await openNamespaceListener(box.network, { host: '127.0.0.1', port: proxyPort });
     return {
       listen,
       ...(warnings.length > 0 && { statusMessage: warnings.join('; ') }),
-      // An idle box has no process that could end.
-      ended: new Promise<string>(() => undefined),
-      openAgent: (placeholders) =>
-        startAgent(box, program, boxEnvironment({ placeholders, own: document.env_vars })),
+      // An idle box has no process that could end: what can is its mounts.
+      ended: box.ended,
+      openAgent: (placeholders) => startAgent(box, program, boxEnvironment({ placeholders, own })),
+      async update(given, surroundings) {
+        await prepare(given, surroundings);
+        own = given.env_vars;
+      },
       async close() {
-        await box.stop();
         listen.close();
+        await box.stop();
       },
     };
   } catch (error) {
@@ -106,22 +133,24 @@ async function startAgent(
 ): Promise<Duplex> {
   // The one before may still be ending.
   await box.program?.end();
-  const program = await box.start(command, environment);
-  program.channel.once('close', () => void program.end());
+  const program = await box.start(command, toAgentVariables(environment));
+  // What does not end is reported by the next start, and by the end of the box.
+  program.channel.once('close', () => void program.end().catch(() => undefined));
   return program.channel;
 }
 
-/** What the user asked for and this machine cannot give; anything else is logged. */
-async function creating(created: Promise<Box>, log: Log): Promise<Box> {
+/** What the user asked for and this machine cannot give is said; anything else is logged. */
+async function reporting<T>(log: Log, work: () => Promise<T>): Promise<T> {
   try {
-    return await created;
+    return await work();
   } catch (error) {
+    if (error instanceof BoxError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    log.error({ reason }, 'a box is not created');
+    log.error({ reason }, 'a box is not created or opened');
     const isInput = error instanceof Error && error.name === 'InputError';
     throw new BoxError(
       'failed',
-      isInput ? reason : 'The files of the box cannot be created: see the log of the box host',
+      isInput ? reason : 'The files of the box cannot be prepared: see the log of the box host',
     );
   }
 }

@@ -10,7 +10,12 @@ import type { Duplex } from 'node:stream';
 import { createLog } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { parsePortRange } from '../../src/box-host/attached-engine.ts';
-import { type BoxHost, type BoxHostOptions, createBoxHost } from '../../src/box-host/box-host.ts';
+import {
+  type BoxHost,
+  type BoxHostOptions,
+  createBoxHost,
+  type GivenEngine,
+} from '../../src/box-host/box-host.ts';
 import { createBoxHostRuntime } from '../../src/platform/runtime/box-host-runtime.ts';
 import type { BoxPolicy, BoxSpec, Runtime, StartedBox } from '../../src/platform/runtime/contract.ts';
 import { createOrigin, type RecordingOrigin } from '../support/recording-origin.ts';
@@ -42,7 +47,10 @@ export type SceneOptions = {
   readonly attachedListen?: string;
   /** `process`: a box host of its own, as the platform starts it. */
   readonly as?: 'process';
-  readonly createEngine?: (directory: string) => ReturnType<NonNullable<BoxHostOptions['createEngine']>>;
+  readonly createEngine?: (
+    directory: string,
+    given: GivenEngine,
+  ) => ReturnType<NonNullable<BoxHostOptions['createEngine']>>;
 };
 
 export async function createBoxHostScene({
@@ -69,7 +77,7 @@ export async function createBoxHostScene({
           attachedListen: listen,
           log: createLog('silent', { write: () => undefined }),
           program: { command: sallyport, config, env: cleanEnvironment() },
-          ...(createEngine && { createEngine: () => createEngine(directory) }),
+          ...(createEngine && { createEngine: (given) => createEngine(directory, given) }),
         });
   const runtime = await createBoxHostRuntime({
     command: sallyport,
@@ -169,6 +177,7 @@ export function specOf(changes: Partial<BoxSpec> = {}): BoxSpec {
     organizationId: WORKSPACE,
     name: 'a box',
     snapshotId: undefined,
+    runtime: undefined,
     envVars: {},
     limits: {},
     proxyToken: new Secret(PROXY_TOKEN),

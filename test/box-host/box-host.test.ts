@@ -3,19 +3,21 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
-import { createBoxHost } from '../../src/box-host/box-host.ts';
+import { type BoxHostOptions, createBoxHost } from '../../src/box-host/box-host.ts';
 import { createBoxHostRuntime } from '../../src/platform/runtime/box-host-runtime.ts';
+import { createAttachedEngine } from '../../src/box-host/attached-engine.ts';
 import { createScratch } from '../support/scratch.ts';
 import { cleanEnvironment } from '../support/spawned-process.ts';
 import { sallyport } from './box-host-scene.ts';
 
-function hostIn(directory: string, idleMs?: number) {
+function hostIn(directory: string, idleMs?: number, options: Partial<BoxHostOptions> = {}) {
   return createBoxHost({
     directory,
     attachedListen: { host: '127.0.0.1', first: 0, last: 0 },
     log: createLog('silent', { write: () => undefined }),
     program: { command: sallyport, config: {}, env: cleanEnvironment() },
     ...(idleMs !== undefined && { idleMs }),
+    ...options,
   });
 }
 
@@ -54,6 +56,28 @@ describe('a box host', () => {
     const host = await hostIn(directory, 1);
     await host.abandoned;
     await host.close();
+  });
+
+  it('closes what can be closed, and reports what cannot', async () => {
+    await using scratch = await createScratch();
+    const directory = join(scratch.path, 'host');
+    const lines: string[] = [];
+    const engine = createAttachedEngine({ host: '127.0.0.1', first: 0, last: 0 }, () => new Set());
+    const host = await hostIn(directory, undefined, {
+      log: createLog('info', { write: (line) => void lines.push(line) }),
+      createEngine: async () => ({ ...engine, close: () => Promise.reject(new Error('a mount is busy')) }),
+    });
+    await host.close();
+    expect(lines.join('')).toMatch(/a mount is busy.*a part of the box host is not closed/);
+    await (await hostIn(directory)).close();
+  });
+
+  it('that cannot be created leaves its directory to the next one', async () => {
+    await using scratch = await createScratch();
+    const directory = join(scratch.path, 'host');
+    const createEngine = () => Promise.reject(new Error('no engine'));
+    await expect(hostIn(directory, undefined, { createEngine })).rejects.toThrow('no engine');
+    await (await hostIn(directory)).close();
   });
 
   it('does not end while a platform reads them', async () => {

@@ -1,6 +1,6 @@
 // The places of boxes: fifty of one workspace in a sidecar, kept across restarts, and nothing of what cannot be read.
 import { randomUUID } from 'node:crypto';
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BoxStore } from '../../src/box-host/box-store.ts';
@@ -33,5 +33,19 @@ describe('the places of boxes', () => {
     expect([again.ids(), again.get(id), again.ports()]).toEqual([[id], placed, new Set([4000])]);
     expect(await readdir(folder)).toEqual([`${id}.json`]);
     expect([again.isUsed(placed), again.isUsed({ ...placed, slot: 1 })]).toEqual([true, false]);
+  });
+
+  it('that cannot be stored are not taken, and leave no file', async () => {
+    await using scratch = await createScratch();
+    const store = await BoxStore.open(scratch.path);
+    const [id, other] = [randomUUID(), randomUUID()];
+    const placed = await store.place(other, WORKSPACE);
+    const folder = join(scratch.path, 'boxes');
+    await rm(join(folder, `${other}.json`));
+    for (const one of [id, other]) await mkdir(join(folder, `${one}.json`));
+    await expect(store.place(id, WORKSPACE)).rejects.toThrow();
+    await expect(store.set(other, { ...placed, port: 4000 })).rejects.toThrow();
+    expect([store.ids(), store.get(other)]).toEqual([[other], placed]);
+    expect((await readdir(folder)).toSorted()).toEqual([`${id}.json`, `${other}.json`].toSorted());
   });
 });

@@ -33,6 +33,8 @@ it('a box whose place cannot be stored is not served by the sidecar of others', 
   const port = await freePort();
   const createEngine = async (directory: string): Promise<BoxEngine> => ({
     kind: 'attached',
+    version: undefined,
+    snapshots: undefined,
     capabilities: async () => ({ isolation: held, limits: held, storage: held, agent: held }),
     async open({ id }) {
       const file = join(directory, 'boxes', `${id}.json`);
@@ -83,4 +85,90 @@ it('a box that its sidecar serves is not served after a stop, even if the respon
   expect([status, await connectionTo(port)]).toEqual([201, 'open']);
   await runtime.stop(one.id);
   expect(await connectionTo(port)).toMatch(/ECONNREFUSED/);
+});
+
+it('a box that ends by itself is reported with its reason, also if it cannot be closed, until it is started again', async () => {
+  const box = specOf();
+  const ends: PromiseWithResolvers<string>[] = [];
+  let isStuck = true;
+  const createEngine = async (): Promise<BoxEngine> => ({
+    kind: 'attached',
+    version: undefined,
+    snapshots: undefined,
+    capabilities: async () => ({ isolation: held, limits: held, storage: held, agent: held }),
+    async open() {
+      const end = Promise.withResolvers<string>();
+      ends.push(end);
+      return {
+        listen: { host: '127.0.0.1', port: 0, needsToken: false },
+        ended: end.promise,
+        openAgent: undefined,
+        close: async () => {
+          if (isStuck) throw new Error('a mount is busy');
+        },
+      };
+    },
+    remove: async () => undefined,
+    close: async () => undefined,
+  });
+  await using scene = await createBoxHostScene({ createEngine });
+  const { runtime } = scene;
+  await runtime.start(box, policyOf(1, 'key'));
+  ends[0]?.resolve('its files are gone');
+  for await (const _ of runtime.changes(new AbortController().signal))
+    if ((await runtime.list())[0]?.state === 'failed') break;
+  expect(await runtime.list()).toMatchObject([{ state: 'failed', reason: 'its files are gone' }]);
+  isStuck = false;
+  expect(await scene.keyAt(await runtime.start(box, policyOf(2, 'again')))).toBe('again');
+  expect([ends.length, await runtime.list()]).toMatchObject([2, [{ state: 'running' }]]);
+});
+
+it('a box that cannot be closed is not reported as stopped, and its sidecar ends with the stop that closes it', async () => {
+  const box = specOf();
+  let isStuck = true;
+  const createEngine = async (): Promise<BoxEngine> => ({
+    kind: 'attached',
+    version: undefined,
+    snapshots: undefined,
+    capabilities: async () => ({ isolation: held, limits: held, storage: held, agent: held }),
+    open: async () => ({
+      listen: { host: '127.0.0.1', port: 0, needsToken: false },
+      ended: new Promise<string>(() => undefined),
+      openAgent: undefined,
+      close: async () => {
+        if (isStuck) throw new Error('a process of the box does not end');
+      },
+    }),
+    remove: async () => undefined,
+    close: async () => undefined,
+  });
+  await using scene = await createBoxHostScene({ createEngine });
+  const { runtime, directory } = scene;
+  await runtime.start(box, policyOf(1, 'key'));
+  await expect(runtime.stop(box.id)).rejects.toThrow();
+  await expect(runtime.stop(box.id)).rejects.toThrow();
+  expect(await runtime.list()).toMatchObject([{ id: box.id, state: 'running', appliedVersion: 0 }]);
+  isStuck = false;
+  await runtime.stop(box.id);
+  expect(await runtime.list()).toMatchObject([{ id: box.id, state: 'stopped' }]);
+  expect(await sidecarPids(directory)).toEqual([]);
+});
+
+it('a sidecar that does not respond costs its other boxes no more than a start', {
+  tags: ['long'],
+  timeout: 120_000,
+}, async () => {
+  const [one, other] = [specOf(), specOf()];
+  await using scene = await createBoxHostScene();
+  const { runtime, directory } = scene;
+  await runtime.start(one, policyOf(1, 'key'));
+  await runtime.start(other, policyOf(1, 'key'));
+  for (const pid of await sidecarPids(directory)) process.kill(pid, 'SIGSTOP');
+  const stopped = runtime.stop(one.id);
+  const find = async () => (await runtime.list()).find(({ id }) => id === other.id);
+  for await (const _ of runtime.changes(new AbortController().signal))
+    if ((await find())?.appliedVersion === 0) break;
+  await stopped;
+  expect(await scene.keyAt(await runtime.start(other, policyOf(2, 'again')))).toBe('again');
+  expect(await runtime.list()).toContainEqual(expect.objectContaining({ id: one.id, state: 'stopped' }));
 });

@@ -16,7 +16,9 @@ export type AgentErrorKind =
   /** Too much is running. */
   | 'busy'
   /** No agent could be started. */
-  | 'unavailable';
+  | 'unavailable'
+  /** Output that a client had yet to get was given up for lack of memory. */
+  | 'output_lost';
 
 const MESSAGES: Readonly<Record<Exclude<AgentErrorKind, 'failed'>, string>> = {
   gone: 'The process that serves the sandbox ended while the request was running',
@@ -26,6 +28,7 @@ const MESSAGES: Readonly<Record<Exclude<AgentErrorKind, 'failed'>, string>> = {
   cancelled: 'The request was cancelled',
   busy: 'Too many requests are running in the sandbox',
   unavailable: 'The sandbox is not ready for requests',
+  output_lost: 'Output that was not sent yet is no longer kept: too much output of commands is held',
 };
 
 export class AgentError extends Error {

@@ -5,7 +5,9 @@ import { describeBug, type Log } from '../../base/log.ts';
 import { SingleFlight } from '../../base/single-flight.ts';
 import { AgentChannel, type ChannelLimits, defaultChannelLimits } from './agent-channel.ts';
 import { AgentError } from './agent-error.ts';
-import { type CommandLimits, CommandTable, defaultCommandLimits } from './command-table.ts';
+import type { Command, CommandRequest } from './command.ts';
+import { type CommandLimits, CommandTable, defaultCommandLimits, type Found } from './command-table.ts';
+import { type BudgetLimits, defaultBudgetLimits, OutputBudget } from './output-budget.ts';
 
 export type BoxAgentsOptions = {
   readonly log: Log;
@@ -16,6 +18,9 @@ export type BoxAgentsOptions = {
   open(box: string): Promise<Duplex>;
   readonly channelLimits?: ChannelLimits;
   readonly commandLimits?: CommandLimits;
+  readonly budgetLimits?: BudgetLimits;
+  /** How long a call waits for the agent to start. */
+  readonly openMs?: number;
   /** How long an agent without a call is kept. */
   readonly idleMs?: number;
 };
@@ -28,29 +33,51 @@ type Box = {
   uses: number;
 };
 
+/** The commands of a box, whether it is known or not. */
+export type BoxCommands = {
+  start(
+    request: CommandRequest,
+    id: string | undefined,
+    ttlMs: number | undefined,
+  ): readonly [string, Command];
+  find(id: string): Found;
+};
+
 const IDLE_MS = 60_000;
+const OPEN_MS = 30_000;
 
 export class BoxAgents {
   readonly #options: BoxAgentsOptions;
   readonly #boxes: Map<string, Box> = new Map();
   readonly #opening: SingleFlight<AgentChannel> = new SingleFlight();
+  readonly #budget: OutputBudget;
   #isClosed = false;
 
   constructor(options: BoxAgentsOptions) {
     this.#options = options;
+    this.#budget = new OutputBudget(options.budgetLimits ?? defaultBudgetLimits);
+  }
+
+  /** Boxes of which something is held. */
+  get size(): number {
+    return this.#boxes.size;
   }
 
   /** The channel to the box's agent. Rejects with an AgentError. */
   async channel(box: string): Promise<AgentChannel> {
     const known = this.#boxes.get(box);
     if (known?.channel === undefined || known.channel.isClosed)
-      return this.#opening.run(box, () => this.#openChannel(box));
+      return this.#inTime(this.#opening.run(box, () => this.#openChannel(box)));
     known.uses += 1;
     return known.channel;
   }
 
-  commands(box: string): CommandTable {
-    return this.#box(box).commands;
+  /** A question about a box that is not known, such as one that was removed, leaves nothing behind. */
+  commands(box: string): BoxCommands {
+    return {
+      start: (request, id, ttlMs) => this.#box(box).commands.start(request, id, ttlMs),
+      find: (id) => this.#boxes.get(box)?.commands.find(id) ?? { kind: 'unknown' },
+    };
   }
 
   /** The box is stopped or removed: its agent ends, its calls fail, and its output is forgotten. */
@@ -71,7 +98,7 @@ export class BoxAgents {
     const known = this.#boxes.get(id);
     if (known !== undefined) return known;
     const { commandLimits = defaultCommandLimits } = this.#options;
-    const commands = new CommandTable(() => this.channel(id), commandLimits);
+    const commands = new CommandTable(() => this.channel(id), commandLimits, this.#budget);
     const box: Box = { commands, channel: undefined, idle: undefined, uses: 0 };
     this.#boxes.set(id, box);
     return box;
@@ -79,7 +106,11 @@ export class BoxAgents {
 
   async #openChannel(id: string): Promise<AgentChannel> {
     const box = this.#box(id);
-    const stream = await this.#open(id);
+    const stream = await this.#open(id).catch((error: AgentError) => {
+      // Who calls a box that does not run must not make it known: nobody would stop it again.
+      if (error.kind === 'stopped' && this.#boxes.get(id) === box) void this.stop(id);
+      throw error;
+    });
     // It was stopped meanwhile.
     if (this.#isClosed || this.#boxes.get(id) !== box) {
       stream.destroy();
@@ -103,6 +134,19 @@ export class BoxAgents {
       if (error instanceof AgentError) throw error;
       this.#options.log.error({ ...describeBug(error), box: id }, 'box agent not started');
       throw new AgentError('unavailable');
+    }
+  }
+
+  /** A start that takes longer goes on, for a later call: two agents of one box must not be started. */
+  async #inTime(channel: Promise<AgentChannel>): Promise<AgentChannel> {
+    const late = Promise.withResolvers<never>();
+    const { openMs = OPEN_MS } = this.#options;
+    const timer = setTimeout(() => late.reject(new AgentError('unavailable')), openMs).unref();
+    channel.catch(() => undefined);
+    try {
+      return await Promise.race([channel, late.promise]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

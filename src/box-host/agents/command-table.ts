@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { AgentChannel } from './agent-channel.ts';
 import { AgentError } from './agent-error.ts';
 import { Command, type CommandRequest } from './command.ts';
+import { OutputBudget, type OutputShare } from './output-budget.ts';
 
 export type CommandLimits = {
   readonly running: number;
@@ -12,6 +13,8 @@ export type CommandLimits = {
   readonly ringBytes: number;
   /** Of the output of all commands that have ended. */
   readonly endedBytes: number;
+  /** How long output waits for a client whose connection broke. */
+  readonly holdMs: number;
 };
 
 export const defaultCommandLimits: CommandLimits = {
@@ -19,6 +22,8 @@ export const defaultCommandLimits: CommandLimits = {
   ended: 64,
   ringBytes: 1024 * 1024,
   endedBytes: 16 * 1024 * 1024,
+  // Longer than a platform starts again, and than clients wait before they connect again.
+  holdMs: 30_000,
 };
 
 /** Ids of commands that are gone, so that a client learns that it came too late. */
@@ -34,10 +39,17 @@ export class CommandTable {
   readonly #commands: Map<string, Command> = new Map();
   readonly #timers: Map<string, NodeJS.Timeout> = new Map();
   readonly #expired: Set<string> = new Set();
+  readonly #share: OutputShare;
 
-  constructor(open: () => Promise<AgentChannel>, limits: CommandLimits = defaultCommandLimits) {
+  /** `budget` is that of all boxes. */
+  constructor(
+    open: () => Promise<AgentChannel>,
+    limits: CommandLimits = defaultCommandLimits,
+    budget: OutputBudget = new OutputBudget(),
+  ) {
     this.#open = open;
     this.#limits = limits;
+    this.#share = budget.createShare((asking) => this.#reclaim(asking));
   }
 
   /**
@@ -54,7 +66,7 @@ export class CommandTable {
     if (known !== undefined) return [own, known];
     const running = [...this.#commands.values()].filter((command) => command.isRunning);
     if (running.length >= this.#limits.running) throw new AgentError('busy');
-    const command = new Command(request, this.#limits.ringBytes);
+    const command = new Command(request, this.#limits.ringBytes, this.#share, this.#limits.holdMs);
     this.#commands.set(own, command);
     void command.run(this.#open);
     void command.ended.then(() => this.#onEnded(own, command, ttlMs));
@@ -70,6 +82,24 @@ export class CommandTable {
   /** Forgets everything; what runs ends with the channel. */
   clear(): void {
     for (const id of this.#commands.keys()) this.#remove(id);
+    this.#share.close();
+  }
+
+  /** Memory for another command or another box: of what ended, the oldest goes; of what runs, that which nobody follows. */
+  #reclaim(asking: unknown): boolean {
+    for (const [id, command] of this.#commands) {
+      if (command.isRunning || command.isFollowed) continue;
+      this.#remove(id);
+      return true;
+    }
+    const bySize = [...this.#commands.values()].toSorted(
+      (a, b) => Number(a.isFollowed) - Number(b.isFollowed) || b.allocated - a.allocated,
+    );
+    for (const command of bySize) {
+      if (command === asking) return false;
+      if (command.shrink()) return true;
+    }
+    return false;
   }
 
   #onEnded(id: string, command: Command, ttlMs: number | undefined): void {
@@ -93,6 +123,7 @@ export class CommandTable {
   #remove(id: string): void {
     clearTimeout(this.#timers.get(id));
     this.#timers.delete(id);
+    this.#commands.get(id)?.forget();
     this.#commands.delete(id);
     this.#expired.add(id);
     for (const oldest of this.#expired) {

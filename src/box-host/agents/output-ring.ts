@@ -9,15 +9,26 @@ export const INFLATION = 3;
 
 export type OutputPiece = { readonly text: string; readonly offset: number; readonly end: number };
 
+/** Where a ring gets its memory. */
+export type RingMemory = {
+  /** False where there is none; what is required is given in any case. */
+  take(bytes: number, isRequired: boolean): boolean;
+  give(bytes: number): void;
+};
+
+const ENOUGH: RingMemory = { take: () => true, give: () => undefined };
+
 export class OutputRing {
   readonly #maxBytes: number;
+  readonly #memory: RingMemory;
   readonly #decoder: StringDecoder = new StringDecoder('utf8');
   #bytes: Buffer = Buffer.alloc(0);
   #end = 0;
   #start = 0;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, memory: RingMemory = ENOUGH) {
     this.#maxBytes = maxBytes;
+    this.#memory = memory;
   }
 
   /** The offset behind the last byte. */
@@ -54,27 +65,50 @@ export class OutputRing {
     return { text: all.toString('utf8', first, last), offset: from + first, end: from + last };
   }
 
+  /** Gives up half of its memory, and the oldest bytes with it. False where it has little. */
+  shrink(): boolean {
+    const size = Math.max(FIRST_BYTES, Math.ceil(this.#bytes.length / 2));
+    const given = this.#bytes.length - size;
+    if (given <= 0) return false;
+    this.#resize(size);
+    this.#memory.give(given);
+    return true;
+  }
+
   #append(bytes: Buffer): void {
-    const kept = bytes.subarray(Math.max(0, bytes.length - this.#maxBytes));
-    this.#end += bytes.length;
-    this.#grow(Math.min(this.#maxBytes, this.#end - this.#start));
-    this.#start = Math.max(this.#start, this.#end - this.#maxBytes);
+    if (bytes.length === 0) return;
+    const end = this.#end + bytes.length;
+    this.#grow(Math.min(this.#maxBytes, end - this.#start));
     const size = this.#bytes.length;
+    const kept = bytes.subarray(Math.max(0, bytes.length - size));
+    this.#end = end;
+    this.#start = Math.max(this.#start, end - size);
     for (let at = 0; at < kept.length; ) {
-      const place = (this.#end - kept.length + at) % size;
+      const place = (end - kept.length + at) % size;
       at += kept.copy(this.#bytes, place, at);
     }
   }
 
-  /** Doubles, so that most commands take little. */
+  /** Doubles, so that most commands take little. Without memory it stays as it is, and old bytes make place for new ones. */
   #grow(wanted: number): void {
-    if (wanted <= this.#bytes.length) return;
-    let size = Math.max(FIRST_BYTES, this.#bytes.length);
+    const before = this.#bytes.length;
+    if (wanted <= before) return;
+    let size = Math.max(FIRST_BYTES, before);
     while (size < wanted) size *= 2;
-    const all = this.#copy(this.#start, Math.min(this.#end, this.#start + this.#bytes.length));
-    this.#bytes = Buffer.alloc(Math.min(size, this.#maxBytes));
-    for (let at = 0; at < all.length; )
-      at += all.copy(this.#bytes, (this.#start + at) % this.#bytes.length, at);
+    size = Math.min(size, this.#maxBytes);
+    if (!this.#memory.take(size - before, false)) {
+      if (before > 0) return;
+      size = Math.min(FIRST_BYTES, this.#maxBytes);
+      this.#memory.take(size, true);
+    }
+    this.#resize(size);
+  }
+
+  #resize(size: number): void {
+    this.#start = Math.max(this.#start, this.#end - size);
+    const all = this.#copy(this.#start, this.#end);
+    this.#bytes = Buffer.alloc(size);
+    for (let at = 0; at < all.length; ) at += all.copy(this.#bytes, (this.#start + at) % size, at);
   }
 
   #copy(from: number, to: number): Buffer {

@@ -1,10 +1,12 @@
 // The routes of the API of the box host, for the platform of the same machine.
 import { z } from '../../base/schema.ts';
 import { jsonResponse, type HttpResponse } from '../../base/http/http-response.ts';
+import { BoxError } from '../box-error.ts';
 import { policyDocument, startDocument } from '../box-document.ts';
 import type { Boxes } from '../boxes.ts';
 import type { Changes } from '../changes.ts';
 import type { BoxEngine } from '../engine.ts';
+import type { Log } from '../../base/log.ts';
 import { acknowledgement, type RecordBook } from '../sidecars/record-book.ts';
 
 export type BoxApiTarget = {
@@ -12,22 +14,32 @@ export type BoxApiTarget = {
   readonly engine: BoxEngine;
   readonly changes: Changes;
   readonly records: RecordBook;
+  readonly log: Log;
+  /** The runtime that it was started for. */
+  readonly configured: string;
+  /** The process ends. */
+  end(): void;
 };
 
 export type BoxRequest<Body> = {
   /** Of the path; empty where it names no box. */
   readonly id: string;
+  readonly params: Readonly<Record<string, string>>;
   readonly body: Body;
+  /** The bytes of a request of a route with `isUpload`. */
+  readonly upload: AsyncIterable<Uint8Array>;
   /** Aborts when the caller leaves, or the box host ends. */
   readonly signal: AbortSignal;
 };
 
 export type BoxRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With at most one parameter, `{id}`: a UUID. */
+  /** Its parameter `{id}` is a UUID. */
   readonly path: string;
   /** Undefined: the request has no body. */
   readonly body: z.ZodType | undefined;
+  /** It reads the bytes of the body itself. */
+  readonly isUpload?: true;
   handle(target: BoxApiTarget, request: BoxRequest<never>): Promise<HttpResponse>;
 };
 
@@ -44,13 +56,23 @@ function route<B = undefined>(
 const RECORDS_WAIT_MS = 20_000;
 
 export const boxRoutes: readonly BoxRoute[] = [
-  route('GET', '/v1/status', undefined, async ({ engine }) =>
-    jsonResponse(200, { kind: engine.kind, capabilities: await engine.capabilities(), pid: process.pid }),
+  route('GET', '/v1/status', undefined, async ({ engine, configured }) =>
+    jsonResponse(200, {
+      ...{ kind: engine.kind, configured, version: engine.version, pid: process.pid },
+      capabilities: await engine.capabilities(),
+    }),
   ),
+  route('POST', '/v1/end', undefined, async ({ boxes, end }) => {
+    if (boxes.list().length > 0) throw new BoxError('failed', 'There are boxes: remove them');
+    end();
+    return { status: 204 };
+  }),
   route('GET', '/v1/boxes', undefined, async ({ boxes }) => jsonResponse(200, { boxes: boxes.list() })),
-  route('PUT', '/v1/boxes/{id}', startDocument, async ({ boxes }, { id, body }) =>
-    jsonResponse(200, await boxes.start({ ...body.box, id }, body.policy)),
-  ),
+  route('PUT', '/v1/boxes/{id}', startDocument, async ({ boxes, engine: { kind } }, { id, body }) => {
+    const { runtime = kind } = body.box;
+    if (runtime !== kind) throw new BoxError('failed', otherRuntime(runtime, kind));
+    return jsonResponse(200, { ...(await boxes.start({ ...body.box, id }, body.policy)), runtime: kind });
+  }),
   route('PUT', '/v1/boxes/{id}/policy', policyDocument, async ({ boxes }, { id, body }) =>
     jsonResponse(200, await boxes.apply(id, body)),
   ),
@@ -69,6 +91,13 @@ export const boxRoutes: readonly BoxRoute[] = [
   })),
   route('POST', '/v1/records', z.strictObject({ acknowledged: acknowledgement.optional() }), readRecords),
 ];
+
+function otherRuntime(needed: string, kind: string): string {
+  return (
+    `The sandbox needs the runtime "${needed}", and this machine has "${kind}" now: ` +
+    'delete the sandbox, or have sandboxes.runtime of the platform corrected'
+  );
+}
 
 async function* lines(counts: AsyncIterable<number>): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const count of counts) yield Buffer.from(`{"changes":${count}}\n`);

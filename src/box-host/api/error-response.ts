@@ -6,11 +6,15 @@ import { BoxError, type BoxErrorKind } from '../box-error.ts';
 
 const STATUS: Readonly<Record<BoxErrorKind, number>> = {
   invalid_policy: 422,
+  invalid_snapshot: 422,
   no_capacity: 507,
   not_supported: 501,
   unavailable: 503,
   failed: 500,
   not_found: 404,
+  port_refused: 403,
+  not_listening: 502,
+  agent_lost: 502,
 };
 
 export function toErrorResponse(error: unknown, log: Log): HttpResponse {

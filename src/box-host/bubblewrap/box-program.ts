@@ -3,9 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { type BoxArguments, boxArguments, encodeArguments, mountPoints } from './arguments.ts';
+import { limitOptions } from '../cgroup/resource-limits.ts';
 import { systemEnvironment } from '../command.ts';
 import { enterNamespaces } from './entering.ts';
+import { LastLines } from './last-lines.ts';
 import type { OpenNamespaces } from './open-namespace.ts';
+import { within } from './time-limit.ts';
 
 export type BoxProgramOptions = {
   /** Of the box: mount, network and, without root, user namespace. */
@@ -21,6 +24,8 @@ export type BoxProgramOptions = {
   readonly box: Omit<BoxArguments, 'seccompDescriptor'>;
   /** Paths in the box; they are visible to every user of the host. */
   readonly command: readonly string[];
+  /** Ends what has outlived the program; called when that has ended, however it ended. */
+  endSurvivors(): Promise<void>;
 };
 
 export type ProgramExit = {
@@ -34,8 +39,9 @@ const SECCOMP = 4;
 const ARGUMENTS = 5;
 const NAMESPACES = 6;
 
-const MAX_LAST_LINES = 4096;
 const EXIT_GRACE_MS = 200;
+/** Longer than anything that a program is waited for at its end. */
+const END_MS = 20_000;
 
 // In the group of the box before anything else. The host's memory is worth more than that of a box.
 const JOIN = `
@@ -57,14 +63,15 @@ export class BoxProgram {
   readonly #child: ChildProcess;
   /** Never stops waiting: the box decides whether it reads. */
   readonly channel: Duplex;
+  /** Nothing of the program is left then. */
   readonly exited: Promise<ProgramExit>;
 
-  private constructor(child: ChildProcess) {
+  private constructor(child: ChildProcess, endSurvivors: () => Promise<void>) {
     this.#child = child;
     this.channel = child.stdio[3] as unknown as Duplex;
     // A box that dies resets the channel; `exited` reports it.
     this.channel.on('error', () => undefined);
-    this.exited = exitOf(child);
+    this.exited = exitOf(child, endSurvivors);
     this.channel.once('close', () => this.#endAbandoned());
   }
 
@@ -89,7 +96,7 @@ export class BoxProgram {
       const argumentPipe = stdio[ARGUMENTS] as Duplex;
       argumentPipe.on('error', () => undefined).end(encoded);
       child.on('exit', () => argumentPipe.destroy());
-      return new BoxProgram(child);
+      return new BoxProgram(child, options.endSurvivors);
     } finally {
       closeSync(filter);
     }
@@ -101,21 +108,20 @@ export class BoxProgram {
 
   /** Nobody could speak to the program any more. One that is about to exit closes its descriptors before. */
   #endAbandoned(): void {
-    const timer = setTimeout(() => void this.end(), EXIT_GRACE_MS);
+    const timer = setTimeout(() => void this.end().catch(() => undefined), EXIT_GRACE_MS);
     void this.exited.then(() => clearTimeout(timer));
   }
 
-  /** Resolves when no process of the program is left. */
+  /** Resolves when no process of the program is left; rejects if one cannot be ended. */
   async end(): Promise<void> {
     if (this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
-      killInner(this.#child.pid);
-    await this.exited;
+      killTree(this.#child.pid);
+    await within(this.exited, END_MS, 'the program of the box does not end');
   }
 }
 
 function startCommand({ namespaces, uid, cgroupFiles, maxProcesses, box, command }: BoxProgramOptions) {
-  const processes = maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`];
-  const limited = ['prlimit', '--core=0', ...processes, '--'];
+  const limited = ['prlimit', ...limitOptions(maxProcesses), '--'];
   const user = String(uid);
   const asUser = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups', '--inh-caps=-all', '--'];
   const bwrap = ['bwrap', '--args', String(ARGUMENTS), '--', ...command];
@@ -128,12 +134,11 @@ function startCommand({ namespaces, uid, cgroupFiles, maxProcesses, box, command
 }
 
 /**
- * Kills the first process of the pid namespace, with which the kernel kills all others before bwrap learns of it: once bwrap
- * has exited, nothing is left. Before there is such a process, the child itself.
+ * Kills the first process of the pid namespace, with which the kernel kills all others, and then bwrap. A bwrap that was killed
+ * before it had set up the end of its children leaves them behind: what is left is ended by `endSurvivors`.
  */
-function killInner(pid: number): void {
-  const children = readChildren(pid);
-  for (const one of children.length === 0 ? [pid] : children) {
+function killTree(pid: number): void {
+  for (const one of [...readChildren(pid), pid]) {
     try {
       process.kill(one, 'SIGKILL');
     } catch {
@@ -150,19 +155,17 @@ function readChildren(pid: number): readonly number[] {
   }
 }
 
-function exitOf(child: ChildProcess): Promise<ProgramExit> {
+function exitOf(child: ChildProcess, endSurvivors: () => Promise<void>): Promise<ProgramExit> {
   const { promise, resolve } = Promise.withResolvers<ProgramExit>();
-  let lastLines = '';
-  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    lastLines = (lastLines + piece).slice(-MAX_LAST_LINES);
+  const lines = child.stderr === null ? undefined : new LastLines(child.stderr);
+  child.on('error', ({ message }) => {
+    if (child.pid === undefined) resolve({ code: null, signal: null, lastLines: message });
   });
-  child.stderr?.on('error', () => undefined);
-  child.on('error', ({ message }) => resolve({ code: null, signal: null, lastLines: message }));
-  child.on('exit', (code, signal) => {
-    // Not the end of the channel: that waits for its reader.
-    const resolveAll = (): void => resolve({ code, signal, lastLines });
-    if (child.stderr?.closed ?? true) resolveAll();
-    else child.stderr?.once('close', resolveAll);
+  // Not the end of the channel: that waits for its reader.
+  child.on('exit', async (code, signal) => {
+    // Before the end of its standard error, which they hold. If it fails, the next start or the end of the box reports it.
+    await endSurvivors().catch(() => undefined);
+    resolve({ code, signal, lastLines: (await lines?.end()) ?? '' });
   });
   return promise;
 }

@@ -67,6 +67,14 @@ export class BoxRecords {
     }
   }
 
+  /** Of a box that is there: whole, before or after. */
+  async update(id: string, record: BoxRecord): Promise<void> {
+    const file = join(this.place(id), RECORD);
+    await writeFile(`${file}.new`, JSON.stringify(record), { mode: 0o600, flush: true });
+    await rename(`${file}.new`, file);
+    this.#records.set(id, record);
+  }
+
   async remove(id: string): Promise<void> {
     await rm(this.place(id), { recursive: true, force: true });
     this.#records.delete(id);

@@ -7,14 +7,20 @@ import { SingleFlight } from '../../base/single-flight.ts';
 import type { Cgroups, CgroupLimits } from '../cgroup/cgroups.ts';
 import { detectCgroups } from '../cgroup/detect-cgroups.ts';
 import { type Snapshot, SnapshotStore } from '../snapshots/snapshot-store.ts';
-import { Box } from './box.ts';
-import { BoxRecords } from './box-record.ts';
-import { etcFiles } from './etc-files.ts';
-import { writeFileLayer } from './file-layer.ts';
+import { Box, type BoxSetup } from './box.ts';
+import { type BoxRecord, BoxRecords } from './box-record.ts';
 import { defaultUserRange, HostUsers, type UserRange } from './host-users.ts';
+import { HiddenPaths } from './hidden-paths.ts';
+import { describeMounts, LIST_MOUNTS, parseMounts } from './mount-health.ts';
 import { MountNamespace } from './mount-namespace.ts';
 import { encodeFilter } from './seccomp/filter.ts';
-import { createImage, MIN_CAPACITY_BYTES, openMounts, type StorageKind } from './storage.ts';
+import {
+  createImage,
+  defaultCapacityBytes,
+  MIN_CAPACITY_BYTES,
+  openMounts,
+  type StorageKind,
+} from './storage.ts';
 
 export type BoxesOptions = {
   /** Private to this user: snapshots, and the files of the boxes. */
@@ -25,21 +31,29 @@ export type BoxesOptions = {
   /** What boxes find in `programsDirectory`: name and path. */
   readonly programs: Readonly<Record<string, string>>;
   readonly userRange?: UserRange;
+  /** See `HostUsersOptions`. */
+  readonly userRegistry?: string;
+  readonly hidden?: HiddenPaths;
 };
 
 export type NewBox = {
   readonly id: string;
   readonly snapshotId: string;
-  readonly capacityBytes: number;
+  /** Undefined: what the box has, or a default for a new one. */
+  readonly capacityBytes: number | undefined;
   readonly limits: CgroupLimits;
   /** PEM: all certificates that the box trusts. */
   readonly caBundle: string;
 };
 
+const CHECK_MS = 5_000;
+
 export class Boxes implements AsyncDisposable {
   readonly #options: BoxesOptions;
   readonly #records: BoxRecords;
-  readonly #users: HostUsers;
+  readonly #users: HostUsers | undefined;
+  readonly #hidden: HiddenPaths;
+  readonly #check: NodeJS.Timeout;
   readonly #namespace: MountNamespace;
   readonly #seccompFile: string;
   readonly #boxes = new Map<string, Box>();
@@ -55,6 +69,7 @@ export class Boxes implements AsyncDisposable {
       readonly seccompFile: string;
       readonly snapshots: SnapshotStore;
       readonly cgroups: Cgroups;
+      readonly users: HostUsers | undefined;
     },
   ) {
     this.#options = options;
@@ -63,8 +78,9 @@ export class Boxes implements AsyncDisposable {
     this.#seccompFile = opened.seccompFile;
     this.snapshots = opened.snapshots;
     this.cgroups = opened.cgroups;
-    const taken = [...opened.records.all.values()].flatMap(({ uid }) => uid ?? []);
-    this.#users = new HostUsers(options.userRange ?? defaultUserRange, taken);
+    this.#users = opened.users;
+    this.#hidden = options.hidden ?? new HiddenPaths();
+    this.#check = setInterval(() => void this.checkMounts().catch(() => undefined), CHECK_MS).unref();
   }
 
   /** Ends what a killed process left of groups and half-made files. */
@@ -82,7 +98,9 @@ export class Boxes implements AsyncDisposable {
       await openMounts(namespace, mounts, programs);
       const records = await BoxRecords.open(join(directory, 'boxes'));
       const snapshots = await SnapshotStore.open(join(directory, 'snapshots'));
-      return new Boxes(options, { records, namespace, seccompFile, snapshots, cgroups });
+      for (const { snapshotId } of records.all.values()) snapshots.hold(snapshotId);
+      const users = namespace.privilege === 'root' ? await openUsers(options, records) : undefined;
+      return new Boxes(options, { records, namespace, seccompFile, snapshots, cgroups, users });
     } catch (error) {
       namespace[Symbol.dispose]();
       throw error;
@@ -102,41 +120,59 @@ export class Boxes implements AsyncDisposable {
     return this.#boxes.get(id);
   }
 
-  /** Makes the box, or continues with the files that it has; `open` it then. */
+  /**
+   * Makes the box, or continues with the files that it has; `open` it then. Its limits are those of now, and a bigger capacity
+   * makes its file system grow. Rejects with an InputError for a smaller one, which its files may not fit into and which would
+   * count as less than it takes, and for another snapshot, which is below its files.
+   */
   create(given: NewBox): Promise<Box> {
-    return this.#creations.run(
-      given.id,
-      async () => this.#boxes.get(given.id) ?? (await this.#create(given)),
-    );
+    return this.#creations.run(given.id, () => this.#create(given));
   }
 
   async #create(given: NewBox): Promise<Box> {
     const { id, snapshotId, capacityBytes, limits, caBundle } = given;
-    const snapshot = await this.#requireSnapshot(snapshotId);
-    if (capacityBytes < MIN_CAPACITY_BYTES)
+    if (capacityBytes !== undefined && capacityBytes < MIN_CAPACITY_BYTES)
       throw new InputError(`fs_capacity_bytes must be at least ${MIN_CAPACITY_BYTES}`);
-    const record = this.#records.all.get(id) ?? (await this.#createFiles(given));
-    const directory = this.#records.place(id);
-    const files = etcFiles({ hostname: 'box', caBundle });
-    await writeFileLayer(join(directory, 'files'), files, record.uid);
-    const box = new Box({
-      id,
-      record,
-      directory,
-      snapshot,
-      limits,
-      namespace: this.#namespace,
-      mounts: this.#options.mounts,
-      cgroups: this.cgroups,
-      seccompFile: this.#seccompFile,
+    const before = this.#records.all.get(id);
+    if (before !== undefined) requireContinuation(before, given);
+    if (before === undefined) this.snapshots.hold(snapshotId);
+    const made = this.#requireFiles(given, before);
+    const { snapshot, record } = await made.catch((error: unknown) => {
+      if (before === undefined) this.snapshots.release(snapshotId);
+      throw error;
     });
+    const settings = { limits, caBundle, capacityBytes: capacityBytes ?? record.capacityBytes };
+    const known = this.#boxes.get(id);
+    known?.configure(settings);
+    const box = known ?? new Box(this.#setupOf(id, record, snapshot), settings);
     this.#boxes.set(id, box);
     return box;
   }
 
-  async #createFiles({ id, snapshotId, capacityBytes }: NewBox) {
+  async #requireFiles(given: NewBox, before: BoxRecord | undefined) {
+    const snapshot = await this.#requireSnapshot(given.snapshotId);
+    return { snapshot, record: before ?? (await this.#createFiles(given)) };
+  }
+
+  #setupOf(id: string, record: BoxRecord, snapshot: Snapshot): BoxSetup {
+    return {
+      id,
+      record,
+      directory: this.#records.place(id),
+      snapshot,
+      namespace: this.#namespace,
+      mounts: this.#options.mounts,
+      cgroups: this.cgroups,
+      seccompFile: this.#seccompFile,
+      findHidden: () => this.#hidden.current(),
+      onGrown: (capacityBytes) => this.#records.update(id, { ...record, capacityBytes }),
+    };
+  }
+
+  async #createFiles({ id, snapshotId, capacityBytes: asked }: NewBox): Promise<BoxRecord> {
     const kind = this.#options.storage;
-    const uid = this.#namespace.privilege === 'root' ? this.#users.take() : undefined;
+    const capacityBytes = asked ?? defaultCapacityBytes[kind];
+    const uid = this.#users?.take();
     const record = { snapshotId, capacityBytes, kind, ...(uid === undefined ? {} : { uid }) };
     try {
       await this.#records.create(id, record, async (directory) => {
@@ -144,7 +180,7 @@ export class Boxes implements AsyncDisposable {
       });
       return record;
     } catch (error) {
-      if (uid !== undefined) this.#users.release(uid);
+      if (uid !== undefined) this.#users?.release(uid);
       throw error;
     }
   }
@@ -162,16 +198,56 @@ export class Boxes implements AsyncDisposable {
     await box?.dismantle();
     await this.#records.remove(id);
     this.#boxes.delete(id);
-    if (record?.uid !== undefined) this.#users.release(record.uid);
+    if (record !== undefined) this.snapshots.release(record.snapshotId);
+    if (record?.uid !== undefined) this.#users?.release(record.uid);
+  }
+
+  /** Ends the boxes whose files are gone or closed for writes. */
+  async checkMounts(): Promise<void> {
+    const before = [...this.#boxes.values()].filter(({ isOpen }) => isOpen);
+    if (before.length === 0) return;
+    const { code, stdout } = await this.#namespace.run(LIST_MOUNTS, [this.#options.mounts]);
+    if (code !== 0) return;
+    const mounts = parseMounts(stdout);
+    for (const box of before) {
+      const reason = describeMounts(box.id, mounts);
+      // One that was stopped, or whose files are mounted again, meanwhile.
+      if (reason !== undefined && box.isOpen && !box.isBusy) box.fail(reason);
+    }
   }
 
   /** Stops every box; their files stay, except those in memory. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled([...this.#boxes.values()].map((box) => box.stop()));
+    clearInterval(this.#check);
+    const ended = await Promise.allSettled([...this.#boxes.values()].map((box) => box.stop()));
     this.#boxes.clear();
-    await this.cgroups.close();
-    this.#namespace[Symbol.dispose]();
+    try {
+      await this.cgroups.close();
+    } finally {
+      this.#users?.[Symbol.dispose]();
+      this.#namespace[Symbol.dispose]();
+    }
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
   }
+}
+
+function openUsers(options: BoxesOptions, records: BoxRecords): Promise<HostUsers> {
+  return HostUsers.open({
+    range: options.userRange ?? defaultUserRange,
+    directory: options.directory,
+    taken: [...records.all.values()].flatMap(({ uid }) => uid ?? []),
+    registry: options.userRegistry,
+  });
+}
+
+function requireContinuation(
+  { snapshotId, capacityBytes }: BoxRecord,
+  { snapshotId: other, capacityBytes: asked = capacityBytes }: NewBox,
+): void {
+  if (asked < capacityBytes)
+    throw new InputError(`fs_capacity_bytes of a box cannot become smaller: it has ${capacityBytes}`);
+  if (other !== snapshotId)
+    throw new InputError(`the snapshot of a box cannot be changed: it has ${snapshotId}`);
 }
 
 /** The same for the same directory: the groups that a killed process left are found by it. */

@@ -7,9 +7,7 @@ import { type MissingLimit, noCgroups } from '../cgroup/cgroups.ts';
 import { detectCgroups } from '../cgroup/detect-cgroups.ts';
 import { runCommand, systemEnvironment } from '../command.ts';
 import { linkUsr } from '../snapshots/base-snapshot.ts';
-import { Box } from './box.ts';
-import { etcFiles } from './etc-files.ts';
-import { writeFileLayer } from './file-layer.ts';
+import { Box, type BoxSetup } from './box.ts';
 import { defaultUserRange } from './host-users.ts';
 import { MountNamespace, type Privilege, privilegeOfProcess } from './mount-namespace.ts';
 import { encodeFilter } from './seccomp/filter.ts';
@@ -160,21 +158,22 @@ async function runTrial(
   const root = join(scratch, 'root');
   await mkdir(root);
   await linkUsr(root);
-  await writeFileLayer(join(scratch, 'files'), etcFiles({ hostname: 'box', caBundle: '' }), uid);
   if (storage === 'loop') await createImage(join(scratch, 'disk.img'), capacityBytes);
   const seccompFile = join(scratch, 'seccomp.bpf');
   await writeFile(seccompFile, encodeFilter(process.arch) ?? '');
-  const box = new Box({
+  const setup: BoxSetup = {
     id: 'trial',
     record: { snapshotId: 'trial', capacityBytes, kind: storage, ...(uid === undefined ? {} : { uid }) },
     directory: scratch,
     snapshot: { id: 'trial', root, bytes: 0, entries: 0, hostUsr: { hidden: [] } },
-    limits: {},
     namespace,
     mounts,
     cgroups: noCgroups(''),
     seccompFile,
-  });
+    findHidden: async () => [],
+    onGrown: async () => undefined,
+  };
+  const box = new Box(setup, { limits: {}, caBundle: '', capacityBytes });
   try {
     await box.open();
     const { code, lastLines } = await (await box.start(['/usr/bin/true'], {})).exited;

@@ -10,6 +10,9 @@ export function privilegeOfProcess(): Privilege {
   return process.getuid?.() === 0 ? 'root' : 'user';
 }
 
+/** Of a script: one that hangs costs its box the operation, and no other box anything. */
+const TIMEOUT_MS = 20_000;
+
 export class MountNamespace implements Disposable {
   readonly privilege: Privilege;
   readonly namespaces: OpenNamespaces;
@@ -32,13 +35,13 @@ export class MountNamespace implements Disposable {
   /** Runs a shell script there; the arguments are its positional parameters. */
   run(script: string, args: readonly string[] = []): Promise<CommandResult> {
     const { command, descriptors } = this.#entry(script, args);
-    return runCommand(command, descriptors);
+    return runCommand(command, descriptors, TIMEOUT_MS);
   }
 
   /** As `run`, and throws an Error that says what failed and why. */
   require(what: string, script: string, args: readonly string[] = []): Promise<string> {
     const { command, descriptors } = this.#entry(script, args);
-    return requireCommand(what, command, descriptors);
+    return requireCommand(what, command, descriptors, TIMEOUT_MS);
   }
 
   #entry(script: string, args: readonly string[]) {

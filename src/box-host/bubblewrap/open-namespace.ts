@@ -1,8 +1,9 @@
 // Makes a namespace and keeps it by open descriptors alone: no process lives in it, and the kernel removes it when the
 // descriptors are closed, also by a kill -9. A process id could be used again by another process; a descriptor cannot.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { lastLine, systemEnvironment } from '../command.ts';
+import { killGroup, lastLine, systemEnvironment } from '../command.ts';
+import { within } from './time-limit.ts';
 
 export type NamespaceKind = 'mnt' | 'net' | 'user';
 
@@ -11,6 +12,9 @@ export type OpenNamespaces = Readonly<Partial<Record<NamespaceKind, number>>>;
 /** What the maker of a namespace prints when it is set up. It lives until its standard input ends. */
 export const SET_UP_SCRIPT_END = 'echo ready && exec cat';
 const READY = 'ready\n';
+const TIMEOUT_MS = 15_000;
+const KILLED_MS = 1_000;
+const MAX_COMPLAINT = 4096;
 
 /**
  * Runs `command`, which enters new namespaces and runs a script that ends with SET_UP_SCRIPT_END, and opens the namespaces
@@ -20,17 +24,21 @@ export async function openNamespaces(
   [program = '', ...args]: readonly string[],
   kinds: readonly NamespaceKind[],
   descriptors: readonly number[] = [],
+  timeoutMs: number = TIMEOUT_MS,
 ): Promise<OpenNamespaces> {
   const maker = spawn(program, args, {
     cwd: '/',
     env: systemEnvironment,
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors],
+    detached: true,
   });
   const { promise, resolve, reject } = Promise.withResolvers<OpenNamespaces>();
   let [stdout, stderr] = ['', ''];
   maker.on('error', reject);
   maker.stdin?.on('error', () => undefined);
-  maker.stderr?.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+  maker.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    stderr = (stderr + piece).slice(-MAX_COMPLAINT);
+  });
   maker.stdout?.setEncoding('utf8').on('data', (piece: string) => {
     stdout += piece;
     if (stdout !== READY) return;
@@ -49,11 +57,27 @@ export async function openNamespaces(
     });
   });
   try {
-    return await promise;
+    return await within(promise, timeoutMs, `${program} does not respond`);
+  } catch (error) {
+    killGroup(maker);
+    // It may have been set up meanwhile.
+    void promise.then(closeNamespaces, () => undefined);
+    throw error;
   } finally {
     maker.stdin?.end();
-    if (maker.pid !== undefined) await closed;
+    if (maker.pid !== undefined) await waitForEnd(maker, closed);
   }
+}
+
+/** The namespaces are open by now: a maker that does not end keeps nobody waiting. */
+async function waitForEnd(maker: ChildProcess, closed: Promise<void>): Promise<void> {
+  const hasEnded = await within(closed, KILLED_MS, 'it does not end').then(
+    () => true,
+    () => false,
+  );
+  if (hasEnded) return;
+  killGroup(maker);
+  await within(closed, KILLED_MS, 'it does not end').catch(() => undefined);
 }
 
 function openAll(pid: number, kinds: readonly NamespaceKind[]): OpenNamespaces {

@@ -17,6 +17,12 @@ export type BoxMounts = {
   readonly files: string;
 };
 
+/** Of a box that asks for none: in a file that grows, or in memory. */
+export const defaultCapacityBytes: Readonly<Record<StorageKind, number>> = {
+  loop: 2 * 1024 ** 3,
+  tmpfs: 256 * 1024 ** 2,
+};
+
 /** The kernel refuses an ext4 with a journal that is smaller. */
 export const MIN_CAPACITY_BYTES: number = 8 * 1024 * 1024;
 /** A tmpfs keeps its inodes in memory that its size does not count. */
@@ -44,17 +50,19 @@ export async function createImage(image: string, bytes: number): Promise<void> {
 // concern. What is mounted already stays: the tmpfs of a stopped box holds its files.
 const MOUNT = `
 cd "$1"
-mkdir -p -m 0711 "$2"
+isMounted() { mountpoint -q "$1"; }
+# In a new directory nothing is: four programs less for each new box.
+if mkdir -m 0711 "$2" 2>/dev/null; then isMounted() { false; }; fi
 cd "$2"
 mkdir -p disk snapshot files root
-if ! mountpoint -q disk; then
+if ! isMounted disk; then
   if [ "$3" = loop ]; then mount -n -o loop,nosuid,nodev,noatime,discard "$4" disk
   else mount -n -t tmpfs -o "size=$5,nr_inodes=$6,mode=0700,nosuid,nodev" tmpfs disk; fi
 fi
 mkdir -p -m 0755 disk/upper disk/work
-mountpoint -q snapshot || mount -n --bind "$7" snapshot
-mountpoint -q files || mount -n --bind "$8" files
-mountpoint -q root || mount -n -t overlay -o "nosuid,nodev,lowerdir=files:snapshot,upperdir=disk/upper,workdir=disk/work$9" box root
+isMounted snapshot || mount -n --bind "$7" snapshot
+isMounted files || mount -n --bind "$8" files
+isMounted root || mount -n -t overlay -o "nosuid,nodev,lowerdir=files:snapshot,upperdir=disk/upper,workdir=disk/work$9" box root
 `;
 
 /** Returns the path of the mounted root within the mount namespace. */
@@ -71,6 +79,32 @@ export async function mountBox(
     ...[mounts, id, kind, image, ...sizes, snapshot, files, options],
   ]);
   return `${mounts}/${id}/root`;
+}
+
+// 1: errors were corrected. Not while it is mounted: that takes a capability which root in a container may lack.
+const GROW_IMAGE = `
+truncate -s "$2" "$1"
+e2fsck -f -p "$1" >&2 || [ $? = 1 ]
+resize2fs "$1" "$3K" >/dev/null
+`;
+const GROW_MEMORY = `
+cd "$1/$2"
+if mountpoint -q disk; then mount -n -o "remount,size=$3,nr_inodes=$4" disk; fi
+`;
+
+/** Of a box that is not mounted, but for a tmpfs. The same size again, after a box host that was killed, is no error. */
+export async function growFiles(
+  namespace: MountNamespace,
+  mounts: string,
+  { id, kind, image, capacityBytes }: Pick<BoxMounts, 'id' | 'kind' | 'image' | 'capacityBytes'>,
+): Promise<void> {
+  const inodes = Math.ceil(capacityBytes / BYTES_PER_INODE);
+  const kilobytes = Math.floor(capacityBytes / 4096) * 4;
+  const [script, args] =
+    kind === 'loop'
+      ? [GROW_IMAGE, [image, capacityBytes, kilobytes]]
+      : [GROW_MEMORY, [mounts, id, capacityBytes, inodes]];
+  await namespace.require('the files of the box could not be made bigger', script, args.map(String));
 }
 
 // Something may hold a mount for a moment longer than its process lives; then it goes with its last user.
@@ -94,6 +128,11 @@ export async function unmountBox(
 ): Promise<void> {
   const names = ['root', 'files', 'snapshot', ...(kind === 'loop' ? ['disk'] : [])];
   await namespace.require('the files of the box could not be unmounted', UNMOUNT, [mounts, id, ...names]);
+}
+
+/** Until `mountBox` is called again. */
+export async function unmountRoot(namespace: MountNamespace, mounts: string, id: string): Promise<void> {
+  await namespace.require('the files of the box could not be unmounted', UNMOUNT, [mounts, id, 'root']);
 }
 
 /** Of a tmpfs, this deletes the files. */

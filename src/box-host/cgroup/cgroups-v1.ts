@@ -9,15 +9,21 @@ import {
   type MissingLimit,
 } from './cgroups.ts';
 import {
+  codeOf,
   createGroup,
+  emptyGroup,
   groupsBelow,
   killMembers,
   readCount,
   removeGroup,
+  writeOptional,
   writeSetting,
 } from './group-directory.ts';
 
 export type ControllerV1 = 'memory' | 'cpu' | 'pids' | 'cpuacct';
+
+const UNLIMITED = -1;
+const PRESSURE_MS = 5_000;
 
 /** `directories`: where our groups lie, for each controller that can be used. */
 export function cgroupsV1(
@@ -37,14 +43,17 @@ export function cgroupsV1(
     version: 'v1',
     missing,
     async create(id, limits) {
-      for (const group of groups(id)) await createGroup(group);
-      for (const [controller, name, value] of settings(limits)) {
-        const group = at(controller, id);
-        if (group !== undefined) await writeSetting(group, name, value);
+      for (const controller of directories.keys()) {
+        const group = at(controller, id) ?? '';
+        const isNew = await createGroup(group);
+        await setLimit(controller, group, isNew, limits);
       }
     },
     entryFiles: (id) => groups(id).map((group) => join(group, 'cgroup.procs')),
     usage: (id) => readUsage((controller) => at(controller, id)),
+    async empty(id) {
+      for (const group of groups(id)) await emptyGroup(group, () => killMembers(group));
+    },
     remove,
     async sweep() {
       const names = await Promise.all([...directories.values()].map(groupsBelow));
@@ -56,18 +65,57 @@ export function cgroupsV1(
   };
 }
 
-function settings(limits: CgroupLimits): readonly (readonly [ControllerV1, string, number])[] {
-  const { memBytes, cpuMillicores, pids } = limits;
-  return [
-    ...(memBytes === undefined ? [] : ([['memory', 'memory.limit_in_bytes', memBytes]] as const)),
-    ...(cpuMillicores === undefined
-      ? []
-      : ([
-          ['cpu', 'cpu.cfs_period_us', CPU_PERIOD_US],
-          ['cpu', 'cpu.cfs_quota_us', cpuQuotaUs(cpuMillicores)],
-        ] as const)),
-    ...(pids === undefined ? [] : ([['pids', 'pids.max', pids]] as const)),
-  ];
+/** A limit that is absent is lifted; a new group has none. */
+async function setLimit(
+  controller: ControllerV1,
+  group: string,
+  isNew: boolean,
+  { memBytes, cpuMillicores, pids }: CgroupLimits,
+): Promise<void> {
+  if (controller === 'memory' && !(isNew && memBytes === undefined))
+    await limitMemory(group, String(memBytes ?? UNLIMITED));
+  if (controller === 'cpu' && !(isNew && cpuMillicores === undefined)) {
+    await writeSetting(group, 'cpu.cfs_period_us', CPU_PERIOD_US);
+    const quota = cpuMillicores === undefined ? UNLIMITED : cpuQuotaUs(cpuMillicores);
+    await writeSetting(group, 'cpu.cfs_quota_us', quota);
+  }
+  if (controller === 'pids' && !(isNew && pids === undefined))
+    await writeSetting(group, 'pids.max', pids ?? 'max');
+}
+
+async function limitMemory(group: string, bytes: string): Promise<void> {
+  // Before the first socket. Without it, what sockets hold counts for nobody and fills what the host has for all of them.
+  await writeOptional(group, 'memory.kmem.tcp.limit_in_bytes', bytes);
+  // That of memory with swap is never the lower one: a higher limit begins with it, a lower one ends with it.
+  const isRaised = await isRejected(writeUnderPressure(group, 'memory.limit_in_bytes', bytes));
+  const hasSwapLimit = await writeOptional(group, 'memory.memsw.limit_in_bytes', bytes);
+  if (isRaised) await writeUnderPressure(group, 'memory.limit_in_bytes', bytes);
+  // Without that limit, nothing of the group is swapped out.
+  if (!hasSwapLimit) await writeOptional(group, 'memory.swappiness', '0');
+}
+
+async function isRejected(written: Promise<void>): Promise<boolean> {
+  try {
+    await written;
+    return false;
+  } catch (error) {
+    if (codeOf(error) !== 'EINVAL') throw error;
+    return true;
+  }
+}
+
+/** What has more memory than its new limit is killed, as in version 2. */
+async function writeUnderPressure(group: string, name: string, value: string): Promise<void> {
+  const deadlineMs = performance.now() + PRESSURE_MS;
+  for (;;) {
+    try {
+      await writeSetting(group, name, value);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== 'EBUSY' || performance.now() > deadlineMs) throw error;
+    }
+    await emptyGroup(group, () => killMembers(group));
+  }
 }
 
 async function readUsage(at: (controller: ControllerV1) => string | undefined): Promise<CgroupUsage> {

@@ -5,10 +5,12 @@ import { type Cgroups, type CgroupLimits, CPU_PERIOD_US, cpuQuotaUs, type Missin
 import {
   codeOf,
   createGroup,
+  emptyGroup,
   groupsBelow,
   killMembers,
   readCount,
   removeGroup,
+  writeOptional,
   writeSetting,
 } from './group-directory.ts';
 
@@ -21,9 +23,13 @@ export function cgroupsV2(directory: string, missing: readonly MissingLimit[]): 
     version: 'v2',
     missing,
     async create(id, limits) {
-      await createGroup(group(id));
-      for (const [limit, name, value] of settings(limits))
-        if (held(limit)) await writeSetting(group(id), name, value);
+      const isNew = await createGroup(group(id));
+      for (const [limit, name, value] of settings(limits)) {
+        if (!held(limit) || (isNew && value === undefined)) continue;
+        await writeSetting(group(id), name, value ?? 'max');
+        // A kernel without swap has no such setting.
+        if (limit === 'memory') await writeOptional(group(id), 'memory.swap.max', value ? '0' : 'max');
+      }
     },
     entryFiles: (id) => [join(group(id), 'cgroup.procs')],
     async usage(id) {
@@ -35,6 +41,7 @@ export function cgroupsV2(directory: string, missing: readonly MissingLimit[]): 
       const [, usageUs] = /^usage_usec (\d+)$/m.exec(cpu) ?? [];
       return { memBytes, pids, cpuMs: usageUs === undefined ? undefined : Math.round(Number(usageUs) / 1e3) };
     },
+    empty: (id) => emptyGroup(group(id), () => kill(group(id))),
     remove,
     async sweep() {
       for (const id of await groupsBelow(directory)) await remove(id);
@@ -43,14 +50,14 @@ export function cgroupsV2(directory: string, missing: readonly MissingLimit[]): 
   };
 }
 
-function settings(limits: CgroupLimits): readonly (readonly [MissingLimit['limit'], string, string])[] {
-  const { memBytes, cpuMillicores, pids } = limits;
+type Setting = readonly [limit: MissingLimit['limit'], name: string, value: string | undefined];
+
+function settings({ memBytes, cpuMillicores, pids }: CgroupLimits): readonly Setting[] {
+  const quota = cpuMillicores && `${cpuQuotaUs(cpuMillicores)} ${CPU_PERIOD_US}`;
   return [
-    ...(memBytes === undefined ? [] : ([['memory', 'memory.max', String(memBytes)]] as const)),
-    ...(cpuMillicores === undefined
-      ? []
-      : ([['cpu', 'cpu.max', `${cpuQuotaUs(cpuMillicores)} ${CPU_PERIOD_US}`]] as const)),
-    ...(pids === undefined ? [] : ([['pids', 'pids.max', String(pids)]] as const)),
+    ['memory', 'memory.max', memBytes?.toString()],
+    ['cpu', 'cpu.max', quota?.toString()],
+    ['pids', 'pids.max', pids?.toString()],
   ];
 }
 

@@ -17,7 +17,7 @@ export type Cgroups = {
   readonly version: 'v1' | 'v2' | 'none';
   /** The limits that cannot be held, with the reason. */
   readonly missing: readonly MissingLimit[];
-  /** Continues with the group if it exists. */
+  /** Continues with the group if it exists, with these limits in place of those before. Memory includes what is swapped out. */
   create(id: string, limits: CgroupLimits): Promise<void>;
   /**
    * The files into which a process writes `0` before it runs the program of the box: then everything that it starts is
@@ -25,6 +25,8 @@ export type Cgroups = {
    */
   entryFiles(id: string): readonly string[];
   usage(id: string): Promise<CgroupUsage>;
+  /** Kills what runs in it and resolves when nothing does; the group stays. */
+  empty(id: string): Promise<void>;
   /** Kills what still runs in it and resolves when it is empty and gone. */
   remove(id: string): Promise<void>;
   /** Kills and removes what an earlier process with the same name left. */
@@ -51,6 +53,7 @@ export function noCgroups(reason: string): Cgroups {
     create: () => Promise.resolve(),
     entryFiles: () => [],
     usage: () => Promise.resolve({ memBytes: undefined, cpuMs: undefined, pids: undefined }),
+    empty: () => Promise.resolve(),
     remove: () => Promise.resolve(),
     sweep: () => Promise.resolve(),
     close: () => Promise.resolve(),

@@ -1,5 +1,5 @@
 // The directory of a group: created, written and removed as the kernel requires it of both versions.
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { constants, mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
@@ -11,18 +11,51 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-export async function createGroup(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
+/** Whether it is new: without any limit. */
+export async function createGroup(directory: string): Promise<boolean> {
+  return (await mkdir(directory, { recursive: true })) !== undefined;
 }
 
 export async function writeSetting(directory: string, name: string, value: number | string): Promise<void> {
   await writeFile(join(directory, name), String(value));
 }
 
+/** False: the kernel has no such setting. */
+export async function writeOptional(directory: string, name: string, value: string): Promise<boolean> {
+  try {
+    // Never created: that is what a missing setting is known by.
+    await writeFile(join(directory, name), value, { flag: constants.O_WRONLY | constants.O_TRUNC });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EOPNOTSUPP') return false;
+    throw error;
+  }
+}
+
 /** Undefined: there is no such file, or no number in it. */
 export async function readCount(directory: string, name: string): Promise<number | undefined> {
   const text = await readFile(join(directory, name), 'utf8').catch(() => '');
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
+}
+
+/** `kill` is called until nothing is left in it, because processes may fork meanwhile. The group stays. */
+export async function emptyGroup(directory: string, kill: () => Promise<void>): Promise<void> {
+  const deadlineMs = performance.now() + EMPTY_TIMEOUT_MS;
+  while ((await readMembers(directory)) !== '') {
+    if (performance.now() > deadlineMs) throw new Error(`the group ${directory} still has processes`);
+    await kill();
+    await setTimeout(RETRY_MS);
+  }
+}
+
+/** Empty for a group that does not exist. */
+async function readMembers(directory: string): Promise<string> {
+  try {
+    return await readFile(join(directory, 'cgroup.procs'), 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENODEV') return '';
+    throw error;
+  }
 }
 
 /** `kill` ends the processes in it; it is called again until there is none, because they may fork meanwhile. */

@@ -14,6 +14,7 @@ import { download } from './download.ts';
 import { execute } from './execute.ts';
 import { ExecuteSocket } from './execute-socket.ts';
 import { globFiles, grepFiles } from './search.ts';
+import { defaultSendLimits, SendBudget, type SendLimits } from './send-budget.ts';
 import { upload } from './upload.ts';
 import { acceptWebSocket } from './web-socket.ts';
 
@@ -49,11 +50,13 @@ export class DataPlane {
   readonly #accept: (socket: Duplex) => void;
   /** Which box a connection is for. */
   readonly #boxes: WeakMap<Duplex, string> = new WeakMap();
-  readonly #sockets: Map<ExecuteSocket, string> = new Map();
+  readonly #sockets: Set<ExecuteSocket> = new Set();
+  readonly #budget: SendBudget;
 
-  constructor(agents: BoxAgents, log: Log) {
+  constructor(agents: BoxAgents, log: Log, sendLimits: SendLimits = defaultSendLimits) {
     this.#agents = agents;
     this.#log = log;
+    this.#budget = new SendBudget(sendLimits);
     this.#server = new HttpServer({
       limits: LIMITS,
       log,
@@ -76,7 +79,7 @@ export class DataPlane {
 
   /** Clients with a WebSocket are asked to connect again; running requests end, at most for `drainMs`. */
   async close(drainMs: number): Promise<void> {
-    for (const socket of this.#sockets.keys()) socket.leave();
+    for (const socket of this.#sockets) socket.leave();
     await this.#server.close(drainMs, 'end');
   }
 
@@ -107,13 +110,17 @@ export class DataPlane {
     const box = this.#boxes.get(socket);
     const { path } = splitTarget(incoming.url ?? '');
     if (box === undefined || path !== SOCKET_PATH) return sendRefusal(socket, refuseUnknown(path));
-    const open = this.#sockets.values().filter((other) => other === box);
+    const open = this.#sockets.values().filter((other) => other.box === box);
     if ([...open].length >= MAX_SOCKETS)
       return sendRefusal(socket, errorToResponse(new AgentError('busy'), 'CommandError'));
     try {
       await acceptWebSocket(incoming, socket, head, (accepted) => {
-        const session = new ExecuteSocket(this.#agents, box, accepted, (error) => this.#report(error, box));
-        this.#sockets.set(session, box);
+        const session = new ExecuteSocket(box, accepted, {
+          agents: this.#agents,
+          budget: this.#budget,
+          onBug: (error) => this.#report(error, box),
+        });
+        this.#sockets.add(session);
         return {
           onText: (text) => session.onText(text),
           onClose: () => {

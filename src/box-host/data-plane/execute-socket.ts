@@ -14,6 +14,7 @@ import {
   toCommandRequest,
   toMs,
 } from './request-input.ts';
+import type { SendBudget } from './send-budget.ts';
 import type { Socket, SocketEvents } from './web-socket.ts';
 
 const NORMAL = 1000;
@@ -24,12 +25,21 @@ const OPENING_MS = 30_000;
 /** Input that the command has not taken yet; then the client has to wait. */
 const MAX_INPUT_BYTES = 256 * 1024;
 
+/** How long a client that is asked to connect again may take to read what was sent before. */
+const LEAVE_MS = 5_000;
+
 type ErrorType = 'CommandTimeout' | 'CommandNotFound' | 'SessionExpired' | 'CommandError';
+export type ExecuteSocketOptions = {
+  readonly agents: BoxAgents;
+  readonly budget: SendBudget;
+  onBug(error: unknown): void;
+};
 type Opened = { readonly id: string; readonly command: Command; readonly from: Offsets };
 
 export class ExecuteSocket implements SocketEvents {
   readonly #agents: BoxAgents;
-  readonly #box: string;
+  readonly #budget: SendBudget;
+  readonly box: string;
   readonly #socket: Socket;
   readonly #left: AbortController = new AbortController();
   readonly #opening: NodeJS.Timeout;
@@ -38,9 +48,10 @@ export class ExecuteSocket implements SocketEvents {
   #input: Promise<void> = Promise.resolve();
   #inputBytes = 0;
 
-  constructor(agents: BoxAgents, box: string, socket: Socket, onBug: (error: unknown) => void) {
+  constructor(box: string, socket: Socket, { agents, budget, onBug }: ExecuteSocketOptions) {
     this.#agents = agents;
-    this.#box = box;
+    this.#budget = budget;
+    this.box = box;
     this.#socket = socket;
     this.#onBug = onBug;
     this.#opening = setTimeout(() => socket.close(POLICY_VIOLATION), OPENING_MS).unref();
@@ -59,12 +70,14 @@ export class ExecuteSocket implements SocketEvents {
   onClose(): void {
     clearTimeout(this.#opening);
     this.#left.abort();
+    this.#budget.remove(this);
   }
 
-  /** This process ends: the client is asked to connect again. */
+  /** This process ends, or the client reads too slowly: it is asked to connect again. */
   leave(): void {
     this.#socket.close(GOING_AWAY);
     this.#left.abort();
+    setTimeout(() => this.#socket.terminate(), LEAVE_MS).unref();
   }
 
   #open(text: string): void {
@@ -85,7 +98,7 @@ export class ExecuteSocket implements SocketEvents {
       killOnDisconnect: message.kill_on_disconnect,
     });
     const { ttl_seconds: ttl } = message;
-    const table = this.#agents.commands(this.#box);
+    const table = this.#agents.commands(this.box);
     const [id, command] = table.start(
       request,
       message.command_id ?? undefined,
@@ -98,13 +111,12 @@ export class ExecuteSocket implements SocketEvents {
     message: Extract<z.infer<typeof openingMessage>, { readonly type: 'reconnect' }>,
   ): Opened | undefined {
     const id = message.command_id;
-    const found = this.#agents.commands(this.#box).find(id);
-    if (found.kind === 'found')
-      return {
-        id,
-        command: found.command,
-        from: { stdout: message.stdout_offset, stderr: message.stderr_offset },
-      };
+    const found = this.#agents.commands(this.box).find(id);
+    if (found.kind === 'found') {
+      const from = { stdout: message.stdout_offset, stderr: message.stderr_offset };
+      requireKept(from, found.command.oldest);
+      return { id, command: found.command, from };
+    }
     if (found.kind === 'expired')
       this.#sendError('SessionExpired', 'The output of this command is no longer kept');
     else this.#sendError('CommandNotFound', 'There is no command with this id');
@@ -144,7 +156,13 @@ export class ExecuteSocket implements SocketEvents {
   }
 
   async #send(message: object): Promise<void> {
-    await this.#socket.send(JSON.stringify(message));
+    const sent = this.#socket.send(JSON.stringify(message), () => this.#count());
+    this.#count();
+    await sent;
+  }
+
+  #count(): void {
+    if (!this.#left.signal.aborted) this.#budget.set(this, this.#socket.bufferedBytes);
   }
 
   #sendError(type: ErrorType, error: string, code: number = NORMAL): void {
@@ -164,6 +182,17 @@ export class ExecuteSocket implements SocketEvents {
     this.#socket.close(INTERNAL_ERROR);
     this.#left.abort();
   }
+}
+
+/** A client that gets the rest without what is missing would take it for the whole output. Throws a Refusal. */
+function requireKept(from: Offsets, oldest: Offsets): void {
+  for (const stream of ['stdout', 'stderr'] as const)
+    if (from[stream] < oldest[stream])
+      throw new Refusal(
+        409,
+        'OutputLost',
+        `The output of ${stream} from offset ${from[stream]} on is no longer kept: connect with ${stream}_offset ${oldest[stream]} for the rest`,
+      );
 }
 
 /** Throws InvalidInput. */

@@ -3,7 +3,7 @@
 import { InvalidInput } from '../../base/domain-error.ts';
 import { readJsonBody } from '../../base/http/json-body.ts';
 import type { Exchange } from '../../base/http/http-server.ts';
-import { type Issue, parseWith, z } from '../../base/schema.ts';
+import { type Issue, parseWith, withoutPrototype, z } from '../../base/schema.ts';
 import { STRICT } from '../../base/json/json-document.ts';
 import type { CommandRequest } from '../agents/command.ts';
 import { Refusal } from './data-plane-error.ts';
@@ -15,9 +15,11 @@ const WITHOUT_NUL = /^[^\0]*$/;
 const text = (maxChars: number) =>
   z.string().max(maxChars).regex(WITHOUT_NUL, 'Input must not contain U+0000');
 const path = text(MAX_PATH_CHARS).min(1);
-const environment = z.record(
-  z.string().regex(/^[^=\0]+$/, "Names of variables must not be empty or contain '=' or U+0000"),
-  text(131_072),
+const environment = withoutPrototype(
+  z.record(
+    z.string().regex(/^[^=\0]+$/, "Names of variables must not be empty or contain '=' or U+0000"),
+    text(131_072),
+  ),
 );
 const seconds = z.number().int().min(-1).max(31_536_000);
 const runConfig = z.object({

@@ -5,8 +5,10 @@ import type { RawData, WebSocket, WebSocketServer } from 'ws';
 import { SingleFlight } from '../../base/single-flight.ts';
 
 export type Socket = {
-  /** Resolves when the client reads fast enough for more; also when it has left. */
-  send(text: string): Promise<void>;
+  /** Sent, and not yet taken by the connection. */
+  readonly bufferedBytes: number;
+  /** Resolves when the client reads fast enough for more; also when it has left. `onTaken` is called when the connection took it. */
+  send(text: string, onTaken: () => void): Promise<void>;
   close(code: number): void;
   /** Ends it without waiting for the client. */
   terminate(): void;
@@ -53,7 +55,10 @@ async function load(): Promise<WebSocketServer> {
 
 function serve(socket: WebSocket, open: (socket: Socket) => SocketEvents): void {
   const events = open({
-    send: (text) => send(socket, text),
+    get bufferedBytes() {
+      return socket.bufferedAmount;
+    },
+    send: (text, onTaken) => send(socket, text, onTaken),
     close: (code) => socket.close(code),
     terminate: () => socket.terminate(),
     pause: () => socket.pause(),
@@ -80,8 +85,11 @@ function serve(socket: WebSocket, open: (socket: Socket) => SocketEvents): void 
   });
 }
 
-async function send(socket: WebSocket, text: string): Promise<void> {
+async function send(socket: WebSocket, text: string, onTaken: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  socket.send(text, () => resolve());
+  socket.send(text, () => {
+    onTaken();
+    resolve();
+  });
   if (socket.bufferedAmount > MAX_BUFFERED_BYTES) await promise;
 }

@@ -1,6 +1,6 @@
 // Opens a listener inside the network namespace of a box. A short process enters the namespace, listens, hands its socket
 // over and is killed: it must have ended before any process of the box starts, because it too would accept connections.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 
 /** The network namespace of a box: the command that runs a program within it, with what the program has from `firstDescriptor` on. */
 export type EnterableNamespace = {
@@ -21,6 +21,7 @@ export type NamespaceListener = {
 export async function openNamespaceListener(
   namespace: EnterableNamespace,
   { host, port }: { readonly host: string; readonly port: number },
+  timeoutMs: number = TIMEOUT_MS,
 ): Promise<NamespaceListener> {
   const node = [process.execPath, '--eval', HELPER, host, String(port)];
   const { command, descriptors } = namespace.enter(node, FIRST_DESCRIPTOR);
@@ -49,14 +50,32 @@ export async function openNamespaceListener(
     reject(new Error(`the network namespace of the box cannot be entered: ${lastLine(complaint)}`));
     end();
   });
+  const late = setTimeout(() => {
+    reject(new Error('the listener of the box cannot be opened: its helper does not respond'));
+  }, timeoutMs);
   try {
     const handle = await promise;
     return { handle, close: () => closeHandle(handle) };
   } finally {
-    helper.kill('SIGKILL');
-    await ended;
+    clearTimeout(late);
+    await endHelper(helper, ended);
   }
 }
+
+/** One that does not end could accept connections in place of the sidecar: then the box does not start. */
+async function endHelper(helper: ChildProcess, ended: Promise<void>): Promise<void> {
+  helper.kill('SIGKILL');
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = setTimeout(() => reject(new Error('the helper of the listener does not end')), KILLED_MS);
+  try {
+    await Promise.race([ended, promise]);
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+const TIMEOUT_MS = 15_000;
+const KILLED_MS = 5_000;
 
 /** Behind the three standard streams and the IPC channel. */
 const FIRST_DESCRIPTOR = 4;

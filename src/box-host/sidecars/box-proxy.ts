@@ -1,8 +1,10 @@
 // One box in its sidecar: the sandbox that serves its listener, and the policy that is in effect there. The sidecar knows no
-// version of the platform; it is kept here, together with the process that acknowledged it.
+// version of the platform; it is kept here, together with the process that acknowledged it. One of the files that may reveal
+// secrets: it sends the sidecar the key of the CA of the box.
 import { setTimeout as delay } from 'node:timers/promises';
 import { isObject } from '../../base/json/json-document.ts';
 import type { Issue } from '../../base/schema.ts';
+import type { BoxAuthority } from '../box-authorities.ts';
 import type { PolicyDocument } from '../box-document.ts';
 import { BoxError } from '../box-error.ts';
 import type { BoxListen } from '../engine.ts';
@@ -34,12 +36,19 @@ export class BoxProxy {
     sidecar: SidecarProcess,
     {
       listen,
+      authority,
       token,
       policy,
-    }: { readonly listen: BoxListen; readonly token: string; readonly policy: PolicyDocument },
+    }: {
+      readonly listen: BoxListen;
+      readonly authority: BoxAuthority;
+      readonly token: string;
+      readonly policy: PolicyDocument;
+    },
   ): Promise<BoxProxy> {
     await sidecar.admin.ask('DELETE', `/v1/sandboxes/${id}`);
-    const rest = { id, proxy_config: policy.document, workspace_secrets: policy.secrets };
+    const ca = { certificate_pem: authority.certificatePem, private_key_pem: authority.key.reveal() };
+    const rest = { id, ca, proxy_config: policy.document, workspace_secrets: policy.secrets };
     const lateMs = performance.now() + PORT_WAIT_MS;
     for (;;) {
       const reply = await sidecar.admin.ask('POST', '/v1/sandboxes', {

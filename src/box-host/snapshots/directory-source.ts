@@ -1,20 +1,36 @@
 // Reads a directory as the entries of a snapshot. Everything is opened relative to its directory's descriptor: a directory
 // that is replaced by a link meanwhile leads nowhere.
 import { constants } from 'node:fs';
-import { type FileHandle, open, opendir, lstat, readlink } from 'node:fs/promises';
+import { type FileHandle, open, opendir, lstat, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
 import { refusal, type SnapshotEntry } from './entry.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-export async function* readDirectory(directory: string): AsyncGenerator<SnapshotEntry> {
+/** `within`: the directories that it must be below, or be; anywhere when absent. */
+export async function* readDirectory(
+  directory: string,
+  within?: readonly string[],
+): AsyncGenerator<SnapshotEntry> {
   const root = await openDirectory(directory, directory);
   try {
+    if (within !== undefined) await requireWithin(root, within);
     yield* walk(root, '');
   } finally {
     await root.close();
   }
+}
+
+/** What was opened, and not what a path names: a link may lie on the way, and change. */
+async function requireWithin(root: FileHandle, within: readonly string[]): Promise<void> {
+  const opened = await readlink(`/proc/self/fd/${root.fd}`);
+  for (const one of within) {
+    const real = await realpath(one).catch(() => undefined);
+    if (real !== undefined && (opened === real || opened.startsWith(real.endsWith('/') ? real : `${real}/`)))
+      return;
+  }
+  throw new InputError('The directory is not below one that snapshots may be made of');
 }
 
 async function openDirectory(path: string, shown: string): Promise<FileHandle> {

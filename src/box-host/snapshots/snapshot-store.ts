@@ -1,10 +1,11 @@
 // The snapshots of this machine. An import is built beside its final place and renamed: half of one is never seen.
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJsonDocument } from '../../base/json/json-document.ts';
 import { parseWith, z } from '../../base/schema.ts';
 import { InputError } from '../../base/input-error.ts';
+import { SingleFlight } from '../../base/single-flight.ts';
 import { requireCommand } from '../command.ts';
 import { createBase } from './base-snapshot.ts';
 import { readDirectory } from './directory-source.ts';
@@ -33,6 +34,10 @@ export const defaultLimits: SnapshotLimits = { maxBytes: 16 * 1024 ** 3, maxEntr
 
 export class SnapshotStore {
   readonly #directory: string;
+  readonly #imports = new SingleFlight<Snapshot>();
+  /** How many boxes lie over each. */
+  readonly #holders = new Map<string, number>();
+  readonly #removals = new Set<string>();
 
   private constructor(directory: string) {
     this.#directory = directory;
@@ -63,6 +68,11 @@ export class SnapshotStore {
     return found.filter((one) => one !== undefined);
   }
 
+  /** How long it has been there. */
+  async ageMs(id: string): Promise<number> {
+    return Date.now() - (await stat(join(this.#place(id), MANIFEST))).mtimeMs;
+  }
+
   /** Streams the archive; rejects with an InputError that says which entry cannot be imported. */
   importTar(
     id: string,
@@ -76,19 +86,47 @@ export class SnapshotStore {
     return this.#import(id, readDirectory(directory), limits);
   }
 
+  /** As `importDirectory`, of a directory below one of `within`. Idempotent: whoever asked before may have left. */
+  requireDirectory(
+    id: string,
+    { directory, within }: { readonly directory: string; readonly within: readonly string[] },
+    limits: SnapshotLimits = defaultLimits,
+  ): Promise<Snapshot> {
+    return this.#imports.run(
+      id,
+      async () => (await this.find(id)) ?? this.#import(id, readDirectory(directory, within), limits),
+    );
+  }
+
   /** From the programs of this machine. */
   createBase(id = 'base'): Promise<Snapshot> {
     return this.#create(id, async (root) => ({ bytes: 0, entries: 0, hostUsr: await createBase(root) }));
   }
 
-  /** Of a snapshot that no box uses. */
+  /** For a box that lies over it: it is not removed before `release`. Throws an InputError while it is being removed. */
+  hold(id: string): void {
+    if (this.#removals.has(id)) throw new InputError(`There is no snapshot ${id}`);
+    this.#holders.set(id, (this.#holders.get(id) ?? 0) + 1);
+  }
+
+  release(id: string): void {
+    const left = (this.#holders.get(id) ?? 1) - 1;
+    if (left > 0) this.#holders.set(id, left);
+    else this.#holders.delete(id);
+  }
+
+  /** Rejects with an InputError if a box lies over it: the files of that box would vanish while it runs. */
   async remove(id: string): Promise<void> {
+    if (this.#holders.has(id)) throw new InputError(`The snapshot ${id} is used: remove its boxes first`);
     const trash = join(this.#directory, `${UNFINISHED}${randomUUID()}`);
+    this.#removals.add(id);
     try {
       await rename(this.#place(id), trash);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return;
       throw error;
+    } finally {
+      this.#removals.delete(id);
     }
     await rm(trash, { recursive: true, force: true });
   }

@@ -21,8 +21,8 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
   const archive = extract();
   const counted: Counted = { compressed: 0, plain: 0, consumed: 0 };
   const fed = feed(source, archive, counted);
-  // The loop below gets the error of the archive, which is destroyed with it.
-  fed.catch(() => undefined);
+  // The loop below gets the error. Nothing has destroyed the archive yet where the source fails in its first bytes.
+  fed.catch((error: Error) => archive.destroy(error));
   try {
     for await (const entry of archive) {
       counted.consumed = counted.plain;

@@ -2,11 +2,11 @@
 // for a minute. SIGTERM and SIGINT end it with all boxes.
 import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
-import { type Log, createFdSink, createLog } from '../../base/log.ts';
+import { createFdSink, createLog } from '../../base/log.ts';
 import { isObject } from '../../base/json/json-document.ts';
 import { parsePortRange } from '../../box-host/attached-engine.ts';
 import { createBoxHost } from '../../box-host/box-host.ts';
-import type { BoxEngine } from '../../box-host/engine.ts';
+import { chooseEngine, runtimes } from '../../box-host/engine-choice.ts';
 import { parseCommandLine } from '../command/declaration.ts';
 import { boxHostCommand } from '../command/platform-commands.ts';
 import { readDocument } from '../document.ts';
@@ -36,7 +36,8 @@ export async function run(args: string[]): Promise<number> {
     directory,
     attachedListen,
     log,
-    ...(runtime !== 'attached' && { createEngine: () => createEngine(runtime, directory, log) }),
+    configured: runtime,
+    createEngine: (given) => chooseEngine({ ...given, runtime, directory, log }),
     program: {
       command: [process.execPath, join(packageRoot, 'bin', 'sallyport.js')],
       config,
@@ -49,27 +50,6 @@ export async function run(args: string[]): Promise<number> {
   await host.close();
   await sink.close();
   return 0;
-}
-
-const runtimes = ['attached', 'bubblewrap', 'auto'] as const;
-
-/** `auto`: boxes are isolated where this machine can, and attached where it cannot. */
-async function createEngine(
-  runtime: 'bubblewrap' | 'auto',
-  directory: string,
-  log: Log,
-): Promise<BoxEngine | undefined> {
-  const { detectCapabilities } = await import('../../box-host/bubblewrap/capabilities.ts');
-  const found = await detectCapabilities();
-  const { obstacles } = found;
-  if (obstacles.length === 0) {
-    const { createBubblewrapEngine } = await import('../../box-host/bubblewrap-engine.ts');
-    return createBubblewrapEngine({ directory, found, log });
-  }
-  if (runtime === 'bubblewrap')
-    throw new InputError(`boxes cannot be isolated here: ${obstacles.join('; ')}`);
-  log.warn({ obstacles }, 'boxes cannot be isolated here, so they are attached');
-  return undefined;
 }
 
 /** Nothing that configures a sidecar, and no secret: each sidecar has a config file of its own. */

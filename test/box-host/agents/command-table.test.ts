@@ -7,6 +7,7 @@ import {
   CommandTable,
   defaultCommandLimits,
 } from '../../../src/box-host/agents/command-table.ts';
+import { OutputBudget } from '../../../src/box-host/agents/output-budget.ts';
 import { createFakeAgent } from './fake-agent.ts';
 
 const request = (command: string): CommandRequest => ({
@@ -20,7 +21,7 @@ const request = (command: string): CommandRequest => ({
   killOnDisconnect: false,
 });
 
-function createTable(limits: Partial<CommandLimits> = {}) {
+function createTable(limits: Partial<CommandLimits> = {}, budget?: OutputBudget) {
   const ends = new Map<string, () => void>();
   let started = 0;
   const { stream } = createFakeAgent({
@@ -33,7 +34,7 @@ function createTable(limits: Partial<CommandLimits> = {}) {
     },
   });
   const channel = new AgentChannel(stream);
-  const table = new CommandTable(async () => channel, { ...defaultCommandLimits, ...limits });
+  const table = new CommandTable(async () => channel, { ...defaultCommandLimits, ...limits }, budget);
   const finish = async (command: string): Promise<void> => {
     await expect.poll(() => ends.has(command)).toBe(true);
     ends.get(command)?.();
@@ -90,5 +91,45 @@ describe('the commands of a box', () => {
     const kinds = ['a', 'b', 'c', 'running'].map((id) => table.find(id).kind);
     expect(kinds).toEqual(['expired', 'found', 'found', 'found']);
     expect(running.isRunning).toBe(true);
+  });
+
+  // Each command of the table has 10,000 bytes of output, which take 16 KiB.
+  it('give up output for that of others: first what ended, then what runs', async () => {
+    const budget = new OutputBudget({ boxBytes: 100_000, totalBytes: 40_000 });
+    const { table, finish } = createTable({}, budget);
+    for (const name of ['a', 'b']) {
+      const [, command] = table.start(request(name), name, undefined);
+      await finish(name);
+      await command.ended;
+    }
+    expect(budget.totalBytes).toBe(32_768);
+    const [, running] = table.start(request('c'), 'c', undefined);
+    await expect.poll(() => running.allocated).toBe(16_384);
+    expect(['a', 'b', 'c'].map((id) => table.find(id).kind)).toEqual(['expired', 'found', 'found']);
+    const other = createTable({}, budget);
+    const [, second] = other.table.start(request('d'), 'd', undefined);
+    await expect.poll(() => second.allocated).toBe(16_384);
+    expect(table.find('b').kind).toBe('expired');
+    const [, third] = other.table.start(request('e'), 'e', undefined);
+    await expect.poll(() => third.allocated).toBeGreaterThan(0);
+    expect(budget.totalBytes).toBeLessThanOrEqual(40_000);
+    // The command that gave up its beginning says so.
+    expect([running.oldest.stdout, second.oldest.stdout].some((start) => start > 0)).toBe(true);
+    table.clear();
+    other.table.clear();
+    expect(budget.totalBytes).toBe(0);
+  });
+
+  it('that are gone count as long as a client follows them', async () => {
+    const budget = new OutputBudget();
+    const { table, finish } = createTable({ ended: 0 }, budget);
+    const [, command] = table.start(request('a'), 'a', undefined);
+    const client = command.follow({ stdout: 0, stderr: 0 }, new AbortController().signal);
+    expect((await client.next()).value?.text.length).toBe(10_000);
+    await finish('a');
+    await command.ended;
+    expect([table.find('a').kind, budget.totalBytes]).toEqual(['expired', 16_384]);
+    expect((await client.next()).done).toBe(true);
+    expect(budget.totalBytes).toBe(0);
   });
 });

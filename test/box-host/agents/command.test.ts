@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { AgentCall } from '../../../src/box-agent/agent-call.ts';
 import { WINDOW_BYTES } from '../../../src/box-agent/protocol/credit.ts';
 import { AgentChannel } from '../../../src/box-host/agents/agent-channel.ts';
+import { AgentError } from '../../../src/box-host/agents/agent-error.ts';
 import { Command, type CommandRequest, type Output } from '../../../src/box-host/agents/command.ts';
 import { createFakeAgent } from './fake-agent.ts';
 
@@ -28,7 +29,7 @@ type Scene = {
   readonly killed: Promise<void>;
 };
 
-async function begin(changes: Partial<CommandRequest> = {}, diesByKill = true): Promise<Scene> {
+async function begin(changes: Partial<CommandRequest> = {}, diesByKill = true, holdMs = 0): Promise<Scene> {
   const begun = Promise.withResolvers<AgentCall>();
   const ended = Promise.withResolvers<{ exitCode: number; signal: number }>();
   const killed = Promise.withResolvers<void>();
@@ -44,7 +45,7 @@ async function begin(changes: Partial<CommandRequest> = {}, diesByKill = true): 
       return ended.promise;
     },
   });
-  const command = new Command({ ...request, ...changes }, RING);
+  const command = new Command({ ...request, ...changes }, RING, undefined, holdMs);
   void command.run(async () => new AgentChannel(stream));
   const call = await begun.promise;
   await command.started;
@@ -155,6 +156,22 @@ describe('a command', () => {
     expect(await command.ended).toEqual({ kind: 'exit', exitCode: 137 });
   });
 
+  it('is not killed at once for an idle time that is longer than a timer', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    const { command, call, end } = await begin({ idleMs: 31_536_000_000 });
+    const client = command.follow(START, never);
+    await call.sendData('data', Buffer.from('x'));
+    await client.next();
+    await client.return();
+    end();
+    expect(await command.ended).toEqual({ kind: 'exit', exitCode: 0 });
+    process.off('warning', onWarning);
+    // Node says so of a timer that it makes one of 1 ms.
+    expect(warnings).toEqual([]);
+  });
+
   it('gets input and its end', async () => {
     const { command, call } = await begin();
     await command.write(Buffer.from('one'));
@@ -197,5 +214,87 @@ describe('a command', () => {
     command.kill();
     opening.resolve(new AgentChannel(stream));
     expect(await command.ended).toEqual({ kind: 'exit', exitCode: 137 });
+  });
+
+  it('gets input that arrived before it was started, in order, and its end', async () => {
+    const opening = Promise.withResolvers<AgentChannel>();
+    const received = Promise.withResolvers<string>();
+    const { stream } = createFakeAgent({
+      execute: async (call) => {
+        await call.sendHead({ pid: 5 });
+        received.resolve(Buffer.concat(await Array.fromAsync(call.input())).toString());
+        return { exitCode: 0, signal: 0 };
+      },
+    });
+    const command = new Command(request, RING);
+    void command.run(() => opening.promise);
+    const written = Promise.all([command.write(Buffer.from('one')), command.write(Buffer.from('two'))]);
+    command.closeInput();
+    opening.resolve(new AgentChannel(stream));
+    await written;
+    expect(await received.promise).toBe('onetwo');
+    await command.ended;
+  });
+
+  it('that cannot be started takes its input all the same', async () => {
+    const command = new Command(request, RING);
+    const written = command.write(Buffer.from('one'));
+    void command.run(async () => {
+      throw new AgentError('unavailable');
+    });
+    await written;
+    await expect(command.started).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+
+  it('gets the input of two clients that write at once', async () => {
+    const { command, call } = await begin();
+    const bytes = 2 * WINDOW_BYTES;
+    const written = [Buffer.alloc(bytes, 'a'), Buffer.alloc(bytes, 'b')].map((input) => command.write(input));
+    command.closeInput();
+    const all = Buffer.concat(await Array.fromAsync(call.input())).toString();
+    await Promise.all(written);
+    expect(all).toBe('a'.repeat(bytes) + 'b'.repeat(bytes));
+  });
+
+  it('ends a client with an error whose output was given up, and one that has all of it goes on', async () => {
+    const { command, call, end } = await begin();
+    const [slow, quick] = [command.follow(START, never), command.follow(START, never)];
+    await call.sendData('data', Buffer.alloc(100_000, 'x'));
+    await Promise.all([slow.next(), quick.next()]);
+    expect((await quick.next()).value).toMatchObject({ offset: 65_536 });
+    while (command.shrink());
+    expect(command.oldest).toEqual({ stdout: 100_000 - 4096, stderr: 0 });
+    await expect(slow.next()).rejects.toMatchObject({ kind: 'output_lost' });
+    await call.sendData('data', Buffer.from('y'));
+    expect((await quick.next()).value).toMatchObject({ offset: 100_000, text: 'y' });
+    end();
+    expect(await quick.next()).toMatchObject({ done: true });
+  });
+
+  it.each<[string, number, boolean]>([
+    ['waits for a client whose connection broke', 1_000_000, true],
+    ['does not wait for ever', 1, false],
+  ])('%s', async (_, holdMs, isKept) => {
+    const { command, call, end } = await begin({}, true, holdMs);
+    const client = command.follow(START, never);
+    await call.sendData('data', Buffer.from('x'));
+    await client.next();
+    await client.return();
+    let sent = 1;
+    const sending = (async () => {
+      for (let i = 0; i < 64; i += 1) {
+        await call.sendData('data', Buffer.alloc(65_536, 'y'));
+        sent += 65_536;
+      }
+      end();
+    })();
+    await expect.poll(() => sent).toBeGreaterThan(WINDOW_BYTES);
+    if (isKept) {
+      const rest = textOf(await Array.fromAsync(command.follow({ stdout: 1, stderr: 0 }, never)));
+      expect(rest.length).toBe(64 * 65_536);
+    }
+    await sending;
+    await command.ended;
+    expect(command.oldest.stdout).toBe(64 * 65_536 + 1 - RING);
   });
 });

@@ -81,4 +81,41 @@ describe('a ring', () => {
     ring.push(Buffer.from('abc'));
     expect([ring.read(3, 10), ring.read(1e15, 10)]).toEqual([undefined, undefined]);
   });
+
+  it('gives up its oldest half, and goes on', () => {
+    let held = 0;
+    const memory = {
+      take: (bytes: number) => {
+        held += bytes;
+        return true;
+      },
+      give: (bytes: number) => {
+        held -= bytes;
+      },
+    };
+    const ring = new OutputRing(16_384, memory);
+    const text = 'abcdefghijklmnop'.repeat(1024);
+    ring.push(Buffer.from(text));
+    expect([ring.shrink(), ring.start, held]).toEqual([true, 8192, 8192]);
+    expect(readAll(ring)).toEqual({ text: text.slice(8192), first: 8192 });
+    ring.push(Buffer.from('q'));
+    expect([ring.end, held, ring.start]).toEqual([16_385, 16_384, 8192]);
+    expect(readAll(ring).text).toBe(`${text.slice(8192)}q`);
+    expect([ring.shrink(), ring.shrink(), ring.shrink(), held]).toEqual([true, true, false, 4096]);
+    expect(readAll(ring).text).toBe(`${text.slice(-4095)}q`);
+  });
+
+  it('keeps the newest in what it has where it gets no more memory', () => {
+    const taken: boolean[] = [];
+    const ring = new OutputRing(65_536, {
+      take: (_, isRequired) => taken.push(isRequired) > 0 && isRequired,
+      give: () => undefined,
+    });
+    const text = '0123456789'.repeat(1000);
+    ring.push(Buffer.from(text));
+    ring.push(Buffer.from(text));
+    expect(taken).toEqual([false, true, false]);
+    expect([ring.allocated, ring.start, ring.end]).toEqual([4096, 20_000 - 4096, 20_000]);
+    expect(readAll(ring).text).toBe(text.slice(-4096));
+  });
 });

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -24,6 +24,11 @@ function processesOf(uid: number | undefined): readonly string[] {
   return execFileSync('ps', ['-e', '-o', 'uid=,pid=,stat=,args='], { encoding: 'utf8' })
     .split('\n')
     .filter((line) => line.trim().startsWith(`${uid} `) && !/ Z\w* /.test(line));
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
 }
 
 describe.skipIf(missing !== undefined)(titled('a box'), () => {
@@ -94,6 +99,41 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
     expect((await runInBox(box, 'cat ~/file')).output).toBe('kept\n');
   });
 
+  it('has the limits, the size and the certificates of its last start', async () => {
+    await using made = await createTestBoxes();
+    const box = await made.open('one');
+    await runInBox(box, 'echo kept >~/file');
+    await startInBox(box, 'echo; sleep 600');
+    const changed = {
+      ...newBox('one'),
+      limits: { pids: 20 },
+      capacityBytes: 64 * MEGABYTE,
+      caBundle: 'others\n',
+    };
+    expect(await made.boxes.create(changed)).toBe(box);
+    await box.open();
+    await box.program?.end();
+    const script =
+      'cat ~/file /etc/ssl/certs/ca-certificates.crt; df -B1 --output=size / | tail -1; for i in $(seq 30); do sleep 60 & done';
+    const { output } = await runInBox(box, script);
+    // Its files are mounted: they grow with the next start.
+    expect(output).toMatch(/^kept\nothers\n\s*1\d{7}\n[^]*Cannot fork/);
+    await box.stop();
+    await made.boxes.create({ ...changed, limits: {} });
+    await box.open();
+    expect((await runInBox(box, script)).output).toMatch(/^kept\nothers\n\s*[56]\d{7}\n$/);
+  });
+
+  it.each([
+    ['less than it has', { capacityBytes: 12 * MEGABYTE }, /cannot become smaller: it has 16777216/],
+    ['another snapshot', { snapshotId: 'other' }, /cannot be changed: it has base/],
+  ])('goes on when a start asks for %s', async (_, given, reason) => {
+    await using made = await createTestBoxes();
+    const box = await made.open('one');
+    await expect(made.boxes.create({ ...newBox('one'), ...given })).rejects.toThrow(reason);
+    expect((await runInBox(box, 'echo on')).output).toBe('on\n');
+  });
+
   it('keeps its files and its user when the box host starts again', async () => {
     await using scratch = await createScratch();
     const before = await openBoxes(scratch.path);
@@ -125,6 +165,51 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
     await made.boxes.remove('one');
   });
 
+  it('that cannot be opened leaves nothing mounted, and can be opened when its snapshot is there again', async () => {
+    await using made = await createTestBoxes();
+    const box = await made.open('one');
+    await box.stop();
+    const root = join(made.scratch.path, 'snapshots', 'base', 'root');
+    await rename(root, `${root}.away`);
+    await expect(box.open()).rejects.toThrow(/could not be mounted: .*exist/);
+    expect((await made.boxes.namespace.run('cat /proc/mounts')).stdout).not.toContain('/one/');
+    expect(execFileSync('losetup', ['-l'], { encoding: 'utf8' })).not.toContain(made.scratch.path);
+    await rename(`${root}.away`, root);
+    await box.open();
+    expect((await runInBox(box, 'echo open')).output).toBe('open\n');
+  });
+
+  it('keeps its snapshot, also over a restart of the box host, until it is removed', async () => {
+    await using scratch = await createScratch();
+    const before = await openBoxes(scratch.path);
+    await before.create(newBox('one'));
+    await expect(before.snapshots.remove('base')).rejects.toThrow(/base is used: remove its boxes first/);
+    await before[Symbol.asyncDispose]();
+    await using after = await openBoxes(scratch.path);
+    await expect(after.snapshots.remove('base')).rejects.toThrow(/is used/);
+    await after.remove('one');
+    await after.snapshots.remove('base');
+    await expect(after.create(newBox('two'))).rejects.toThrow('There is no snapshot base');
+    expect(after.ids()).toEqual([]);
+  });
+
+  it('is not made of a snapshot that is being removed, and one that is being made keeps its snapshot', async () => {
+    await using made = await createTestBoxes();
+    const { boxes } = made;
+    const [created, removed] = await Promise.allSettled([
+      boxes.create(newBox('one')),
+      boxes.snapshots.remove('base'),
+    ]);
+    expect([created.status, removed.status]).toEqual(['fulfilled', 'rejected']);
+    await boxes.remove('one');
+    const [again, late] = await Promise.allSettled([
+      boxes.snapshots.remove('base'),
+      boxes.create(newBox('two')),
+    ]);
+    expect([again.status, late.status]).toEqual(['fulfilled', 'rejected']);
+    expect(boxes.ids()).toEqual([]);
+  });
+
   it('makes no mount that the host sees', async () => {
     await using made = await createTestBoxes();
     await made.open('one');
@@ -149,6 +234,22 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
     program?.channel.destroy();
     await program?.exited;
     expect(processesOf(box.record.uid)).toEqual([]);
+  });
+
+  it.each([
+    ['has just become bwrap', (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'bwrap\n'],
+    ['has made its namespaces', (pid: number) => childrenOf(pid).length > 0],
+    ['has begun the program', (pid: number) => childrenOf(pid).flatMap(childrenOf).length > 0],
+  ])('leaves nothing that runs when bwrap is killed that %s', async (_, isReached) => {
+    await using made = await createTestBoxes();
+    const box = await made.open('one');
+    const program = await box.start(['/bin/sh', '-c', 'sleep 600 & sleep 600'], {});
+    const { pid = 0 } = program;
+    while (!isReached(pid)) await new Promise((resolve) => setImmediate(resolve));
+    process.kill(pid, 'SIGKILL');
+    expect(await program.exited).toMatchObject({ signal: 'SIGKILL' });
+    expect(processesOf(box.record.uid)).toEqual([]);
+    expect((await runInBox(box, 'echo again')).output).toBe('again\n');
   });
 
   it('reports the last lines of a program that fails', async () => {
@@ -203,6 +304,21 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
 });
 
 describe.skipIf(missing !== undefined)(titled('the limits of a box'), () => {
+  it('are those of open files, whatever the box host has, and no crash starts a program of the host', async () => {
+    await using made = await createTestBoxes();
+    const box = await made.open('one');
+    const { output } = await runInBox(
+      box,
+      'ulimit -S -c 0; grep -E "core file|open files" /proc/self/limits',
+    );
+    const lines = output.split('\n').map((one) => one.split(/ {2,}/).slice(0, 3).join(' | '));
+    expect(lines).toContain('Max core file size | 1 | 1');
+    const [, hard = ''] = /^Max open files \| 1024 \| (\d+)$/m.exec(lines.join('\n')) ?? [];
+    expect(Number(hard)).toBeGreaterThan(0);
+    // Or what the machine allows, where that is less.
+    expect(Number(hard)).toBeLessThanOrEqual(65_536);
+  });
+
   it('end a fork bomb at the number of processes', async () => {
     await using made = await createTestBoxes();
     const box = await made.open('one', { limits: { pids: 30 } });

@@ -84,3 +84,8 @@ describe('a namespace', () => {
     await expect(openNamespaces(['/none'], ['net'])).rejects.toThrow(/ENOENT/);
   });
 });
+
+it('a namespace whose maker hangs is an error, and the maker is ended', async () => {
+  const making = openNamespaces(['/bin/sh', '-c', 'sleep 600'], ['net'], [], 50);
+  await expect(making).rejects.toThrow('/bin/sh does not respond (within 0.05 s)');
+});

@@ -27,6 +27,7 @@ try {
       environment: {},
     },
     command: ['/usr/bin/true'],
+    endSurvivors: async () => undefined,
   });
 } catch (error) {
   outcome = String(error);

@@ -6,6 +6,7 @@ import { Boxes, type NewBox } from '../../../src/box-host/bubblewrap/boxes.ts';
 import type { ProgramExit } from '../../../src/box-host/bubblewrap/box-program.ts';
 import { defaultMounts } from '../../../src/box-host/bubblewrap/capabilities.ts';
 import { boxEnvironment } from '../../../src/box-host/bubblewrap/environment.ts';
+import { HiddenPaths } from '../../../src/box-host/bubblewrap/hidden-paths.ts';
 import { linkUsr } from '../../../src/box-host/snapshots/base-snapshot.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
@@ -50,7 +51,10 @@ export async function openBoxes(
   const storage = process.getuid?.() === 0 ? 'loop' : 'tmpfs';
   // Another file of tests that runs meanwhile has other users.
   const userRange = { first: 200_000 + (process.pid % 500) * 100, count: 100 };
-  return Boxes.open({ directory, mounts: defaultMounts(directory), storage, programs, userRange });
+  const userRegistry = join(directory, 'host-users');
+  const hidden = new HiddenPaths(async () => []);
+  const mounts = defaultMounts(directory);
+  return Boxes.open({ directory, mounts, storage, programs, userRange, userRegistry, hidden });
 }
 
 export function newBox(id: string): NewBox {

@@ -25,6 +25,20 @@ describe('cgroups version 2', () => {
     expect(await readdir(join(scratch.path, 'one'))).toEqual([]);
   });
 
+  it('count what is swapped out as memory, and lift a limit that is not asked for any more', async () => {
+    await using scratch = await createScratch();
+    const group = join(scratch.path, 'one');
+    await mkdir(group);
+    await writeFile(join(group, 'memory.swap.max'), 'max');
+    const read = (name: string) => readFile(join(group, name), 'utf8');
+    const cgroups = cgroupsV2(scratch.path, []);
+    await cgroups.create('one', { memBytes: 1_048_576, cpuMillicores: 250, pids: 20 });
+    expect([await read('memory.max'), await read('memory.swap.max')]).toEqual(['1048576', '0']);
+    await cgroups.create('one', {});
+    const names = ['memory.max', 'memory.swap.max', 'cpu.max', 'pids.max'];
+    expect(await Promise.all(names.map(read))).toEqual(['max', 'max', 'max', 'max']);
+  });
+
   it('read the usage', async () => {
     await using scratch = await createScratch();
     const group = join(scratch.path, 'one');

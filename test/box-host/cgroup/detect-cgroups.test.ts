@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { detectCgroups } from '../../../src/box-host/cgroup/detect-cgroups.ts';
 import { missing, titled } from '../isolation.ts';
@@ -68,6 +68,55 @@ describe.skipIf(missing !== undefined)(titled('the cgroups of this machine'), ()
     await cgroups.close();
     expect(child.signalCode).toBe('SIGKILL');
     expect(files.map((file) => existsSync(dirname(dirname(file))))).toEqual(files.map(() => false));
+  });
+
+  it('are emptied, and stay', async () => {
+    const cgroups = await detectCgroups(freshName());
+    await cgroups.create('one', { pids: 50 });
+    const files = cgroups.entryFiles('one');
+    const child = runWithin(files, 'setsid sleep 600 & sleep 600 & echo ready; sleep 600');
+    const exited = once(child, 'exit');
+    await once(child.stdout, 'data');
+    await cgroups.empty('one');
+    await exited;
+    expect(await Promise.all(files.map((file) => readFile(file, 'utf8')))).toEqual(files.map(() => ''));
+    await cgroups.empty('none');
+    await cgroups.remove('one');
+    await cgroups.close();
+  });
+
+  it('take other limits, of memory with what is swapped out', async () => {
+    const cgroups = await detectCgroups(freshName());
+    const [file = ''] = cgroups.entryFiles('one').filter((one) => /memory|unified/.test(one));
+    const v1 = ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes', 'memory.kmem.tcp.limit_in_bytes'];
+    const read = (name: string) =>
+      readFile(join(dirname(file), name), 'utf8').then((text) => Number(text) || text.trim());
+    const limits = async () =>
+      cgroups.version === 'v1'
+        ? (await Promise.all(v1.map(read))).map((one) => (Number(one) > 2 ** 50 ? 'none' : one))
+        : [await read('memory.max'), await read('memory.max'), await read('memory.max')];
+    for (const mebibytes of [64, 32, 256]) {
+      await cgroups.create('one', { memBytes: mebibytes * 2 ** 20 });
+      expect(await limits()).toEqual(v1.map(() => mebibytes * 2 ** 20));
+    }
+    await cgroups.create('one', {});
+    expect(await limits()).toEqual(v1.map(() => (cgroups.version === 'v1' ? 'none' : 'max')));
+    await cgroups.remove('one');
+    await cgroups.close();
+  });
+
+  it('end what has more memory than a lower limit allows', async () => {
+    const cgroups = await detectCgroups(freshName());
+    await cgroups.create('one', { memBytes: 256 * 2 ** 20 });
+    const script =
+      'exec /usr/bin/python3 -c "x = bytearray(b\'x\') * (128 << 20); print(1, flush=True); input()"';
+    const child = runWithin(cgroups.entryFiles('one'), script);
+    await once(child.stdout, 'data');
+    const exited = once(child, 'exit');
+    await cgroups.create('one', { memBytes: 32 * 2 ** 20 });
+    expect(await exited).toEqual([null, 'SIGKILL']);
+    await cgroups.remove('one');
+    await cgroups.close();
   });
 
   it('of a process that was killed are found by their name and swept', async () => {

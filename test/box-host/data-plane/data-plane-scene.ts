@@ -5,7 +5,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { createLog } from '../../../src/base/log.ts';
 import { BoxAgents } from '../../../src/box-host/agents/box-agents.ts';
+import { type CommandLimits, defaultCommandLimits } from '../../../src/box-host/agents/command-table.ts';
 import { DataPlane } from '../../../src/box-host/data-plane/data-plane.ts';
+import type { SendLimits } from '../../../src/box-host/data-plane/send-budget.ts';
 import { spawnAgent } from '../../box-agent/spawned-agent.ts';
 
 export type DataPlaneScene = AsyncDisposable & {
@@ -21,12 +23,18 @@ export type DataPlaneScene = AsyncDisposable & {
   cut(): void;
 };
 
-export async function createDataPlaneScene(): Promise<DataPlaneScene> {
+export type SceneOptions = { readonly sendLimits?: SendLimits; readonly commandLimits?: CommandLimits };
+
+export async function createDataPlaneScene({
+  sendLimits,
+  commandLimits = defaultCommandLimits,
+}: SceneOptions = {}): Promise<DataPlaneScene> {
   const lines: string[] = [];
   const log = createLog('info', { write: (line) => void lines.push(line) });
   const processes: ChildProcess[] = [];
   const agents = new BoxAgents({
     log,
+    commandLimits,
     open: async () => {
       const { child, stream } = spawnAgent();
       processes.push(child);
@@ -34,7 +42,7 @@ export async function createDataPlaneScene(): Promise<DataPlaneScene> {
       return stream;
     },
   });
-  const plane = new DataPlane(agents, log);
+  const plane = new DataPlane(agents, log, sendLimits);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);

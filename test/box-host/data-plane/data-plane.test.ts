@@ -106,6 +106,11 @@ describe('POST /execute', () => {
     ['no command', {}, ['body', 'command']],
     ['a command with NUL', { command: 'a\0' }, ['body', 'command']],
     ['a variable with an equals sign', { command: 'x', env: { 'A=B': 'c' } }, ['body', 'env', 'A=B']],
+    [
+      'a variable __proto__',
+      { command: 'x', env: JSON.parse('{"__proto__": "c"}') },
+      ['body', 'env', '__proto__'],
+    ],
     ['a list of variables', { command: 'x', env: ['a'] }, ['body', 'env']],
     ['a timeout that is no number', { command: 'x', timeout: 'soon' }, ['body', 'timeout']],
     ['no JSON', '{', ['body']],

@@ -1,5 +1,6 @@
 // The WebSocket of the data plane: output, input, kill, and connections that come and go while the command runs.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defaultCommandLimits } from '../../../src/box-host/agents/command-table.ts';
 import { createDataPlaneScene, type DataPlaneScene, ExecuteClient } from './data-plane-scene.ts';
 
 let scene: DataPlaneScene;
@@ -185,6 +186,104 @@ describe('a WebSocket', () => {
     await clients[0]?.closed;
     await expect.poll(() => isOpened(new ExecuteClient(own))).toBe(true);
     for (const client of clients) client.break();
+  });
+
+  it('of a client that reads too slowly is asked to connect again', async () => {
+    await using own = await createDataPlaneScene({
+      sendLimits: { boxBytes: 100_000, totalBytes: 100_000 },
+    });
+    const slow = new ExecuteClient(own, {
+      type: 'execute',
+      command: 'yes',
+      command_id: 'much',
+    });
+    await expect.poll(() => slow.of('stdout').length).toBeGreaterThan(0);
+    slow.pause();
+    const command = own.agents.commands('box').find('much');
+    if (command.kind !== 'found') throw new Error('the command is not found');
+    // The connection is given up while the command waits for it.
+    await expect.poll(() => command.command.isFollowed).toBe(false);
+    slow.resume();
+    expect(await slow.closed).toBe(1001);
+    expect(slow.messages.at(-1)).toMatchObject({ type: 'stdout' });
+  });
+
+  it('that is cut in the middle of much output loses nothing', async () => {
+    const first = execute('seq 0 399999', { command_id: 'plenty' });
+    await expect.poll(() => first.of('stdout').length).toBeGreaterThan(3);
+    first.break();
+    await first.closed;
+    const found = scene.agents.commands('box').find('plenty');
+    if (found.kind !== 'found') throw new Error('the command is not found');
+    await expect.poll(() => found.command.isFollowed).toBe(false);
+    // The command goes on until the ring is full, and waits then.
+    await expect.poll(() => found.command.allocated).toBe(1024 * 1024);
+    const text = first.textOf('stdout');
+    const second = new ExecuteClient(scene, {
+      type: 'reconnect',
+      command_id: 'plenty',
+      stdout_offset: Buffer.byteLength(text),
+    });
+    await second.closed;
+    const all = `${text}${second.textOf('stdout')}`;
+    expect(second.messages.at(-1)).toEqual({ type: 'exit', exit_code: 0 });
+    expect(
+      all
+        .split('\n')
+        .slice(0, -1)
+        .every((line, at) => line === String(at)),
+    ).toBe(true);
+    expect(all.endsWith('399999\n')).toBe(true);
+  });
+
+  it('for output that is no longer kept gets an error that says where it goes on', async () => {
+    await using own = await createDataPlaneScene({ commandLimits: { ...defaultCommandLimits, holdMs: 0 } });
+    const command = 'head -c 3000000 /dev/zero | tr "\\0" x; read y; echo end';
+    const first = new ExecuteClient(own, { type: 'execute', command, command_id: 'lost' });
+    await expect.poll(() => first.of('stdout').length).toBeGreaterThan(0);
+    first.break();
+    const found = own.agents.commands('box').find('lost');
+    if (found.kind !== 'found') throw new Error('the command is not found');
+    await expect.poll(() => found.command.oldest.stdout).toBe(3_000_000 - 1024 * 1024);
+    const late = new ExecuteClient(own, { type: 'reconnect', command_id: 'lost', stdout_offset: 5 });
+    expect(await late.closed).toBe(1000);
+    const oldest = 3_000_000 - 1024 * 1024;
+    expect(late.messages).toEqual([
+      {
+        type: 'error',
+        error_type: 'CommandError',
+        error: `The output of stdout from offset 5 on is no longer kept: connect with stdout_offset ${oldest} for the rest`,
+      },
+    ]);
+    const next = new ExecuteClient(own, { type: 'reconnect', command_id: 'lost', stdout_offset: oldest });
+    await expect.poll(() => next.textOf('stdout').length).toBe(1024 * 1024);
+    next.send({ type: 'kill' });
+    await next.closed;
+  });
+
+  it('is refused where too many follow a command', async () => {
+    const clients = Array.from({ length: 16 }, () => execute('sleep 1000', { command_id: 'followed' }));
+    await expect.poll(() => clients.filter((client) => client.of('started').length === 1)).toHaveLength(16);
+    const late = execute('sleep 1000', { command_id: 'followed' });
+    await late.closed;
+    expect(late.messages.at(-1)).toEqual({
+      type: 'error',
+      error_type: 'CommandError',
+      error: 'Too many requests are running in the sandbox',
+    });
+    clients[0]?.send({ type: 'kill' });
+    await Promise.all(clients.map(({ closed }) => closed));
+  });
+
+  it('may send input at once', async () => {
+    await using own = await createDataPlaneScene();
+    const client = new ExecuteClient(own, { type: 'execute', command: 'cat' });
+    await client.opened;
+    // The agent of this box is not started yet.
+    client.send({ type: 'input', data: 'early' });
+    client.send({ type: 'close_stdin' });
+    expect(await client.closed).toBe(1000);
+    expect(client.textOf('stdout')).toBe('early');
   });
 
   it('is asked to connect again when this process ends', async () => {

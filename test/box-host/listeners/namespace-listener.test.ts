@@ -69,4 +69,10 @@ describe('a listener in a namespace', () => {
       /cannot be run \(ENOENT\): install the Debian package util-linux$/,
     );
   });
+
+  it('is an error if its helper does not respond, and the helper is ended', async () => {
+    const hanging = { enter: () => ({ command: ['/bin/sh', '-c', 'exec sleep 618'], descriptors: [] }) };
+    await expect(openNamespaceListener(hanging, AT, 50)).rejects.toThrow(/its helper does not respond/);
+    expect(childrenOf(process.pid).filter((line) => line.includes('618'))).toEqual([]);
+  });
 });

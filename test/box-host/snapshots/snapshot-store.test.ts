@@ -74,6 +74,16 @@ describe('an archive', () => {
     expect((await stat(join(root, 'file'))).mtimeMs).toBe(1_700_000_000_000);
   });
 
+  it.each([0, 3, 512, 1024])('whose sender fails after %d bytes leaves nothing', async (sent) => {
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield archive([{ name: 'a', content: 'x' }]).subarray(0, sent);
+      throw new Error('the sender has left');
+    }
+    await using made = await createStore();
+    await expect(made.store.importTar('one', broken())).rejects.toThrow('the sender has left');
+    expect(await readdir(made.directory)).toEqual([]);
+  });
+
   it('may name a file twice: the second replaces the first', async () => {
     await using made = await createStore();
     const { root } = await made.importEntries([

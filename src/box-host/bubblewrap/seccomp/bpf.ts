@@ -41,6 +41,11 @@ export function loadArgument(index: number): Instruction {
   return load(ARGUMENTS_OFFSET + 8 * index);
 }
 
+/** Of an argument that is a pointer. */
+export function loadUpperHalf(index: number): Instruction {
+  return load(ARGUMENTS_OFFSET + 8 * index + 4);
+}
+
 export function and(mask: number): Instruction {
   return { code: AND, jumpTrue: 0, jumpFalse: 0, value: mask };
 }

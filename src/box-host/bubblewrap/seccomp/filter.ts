@@ -10,6 +10,7 @@ import {
   JUMP_GREATER,
   load,
   loadArgument,
+  loadUpperHalf,
   NUMBER_OFFSET,
   result,
   unless,
@@ -37,6 +38,9 @@ const SOCKET_FAMILIES: readonly number[] = [AF_UNIX, 2, 10, 16];
 
 /** PER_LINUX, PER_LINUX32, UNAME26 with either, and the question for the current one. */
 const PERSONALITIES: readonly number[] = [0, 8, 0x20000, 0x20008, 0xffffffff];
+
+/** RLIMIT_CORE, on every architecture. Who lowers it from 1 to 0 has its crashes handled by a program of the host: see `limitOptions`. */
+const CORE_LIMIT = 4;
 
 /** The same number on every architecture. */
 const CLONE3 = 435;
@@ -70,6 +74,19 @@ export function compileFilter(table: SyscallTable): readonly Instruction[] {
     // It makes sockets of a family too, and loads the code of the family for that.
     ...checked(numbers, 'socketpair', oneOf([AF_UNIX], UNSUPPORTED_FAMILY)),
     ...checked(numbers, 'personality', oneOf(PERSONALITIES, DENY)),
+    ...checked(numbers, 'setrlimit', [
+      loadArgument(0),
+      ...when(JUMP_EQUAL, CORE_LIMIT, [result(DENY)]),
+      result(ALLOW),
+    ]),
+    ...checked(numbers, 'prlimit64', [
+      loadArgument(1),
+      ...unless(JUMP_EQUAL, CORE_LIMIT, [result(ALLOW)]),
+      // A pointer to the new limit: without one, the call reads.
+      ...[loadArgument(2), ...unless(JUMP_EQUAL, 0, [result(DENY)])],
+      ...[loadUpperHalf(2), ...unless(JUMP_EQUAL, 0, [result(DENY)])],
+      result(ALLOW),
+    ]),
     ...rangesOf([...numbers.values()]).flatMap(allowRange),
     ...when(JUMP_GREATER, LAST_KNOWN, [result(NOT_IMPLEMENTED)]),
     result(DENY),

@@ -120,6 +120,18 @@ describe.each([
   ])('decides about personality %s', (persona, expected) => {
     expect(run(numberOf('personality'), persona)).toBe(expected);
   });
+
+  it.each([
+    ['setrlimit', [4n, 0x7000n], DENY],
+    ['setrlimit', [0xffffffff00000004n, 0x7000n], DENY],
+    ['setrlimit', [7n, 0x7000n], ALLOW],
+    ['prlimit64', [0n, 4n, 0x7000n, 0n], DENY],
+    ['prlimit64', [17n, 0xffffffff00000004n, 0x7f0000000000n, 0x7000n], DENY],
+    ['prlimit64', [0n, 4n, 0n, 0x7000n], ALLOW],
+    ['prlimit64', [0n, 7n, 0x7000n, 0n], ALLOW],
+  ] as const)('lets no program change the limit of core files: %s %s', (call, args, expected) => {
+    expect(run(numberOf(call), ...args)).toBe(expected);
+  });
 });
 
 describe('the filter', () => {
