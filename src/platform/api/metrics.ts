@@ -20,13 +20,24 @@ export type Readings = {
   onError(error: unknown): void;
 };
 
-export type Metrics = {
+/** For what a module counts. Labels are bounded: never a name that a tenant chose. */
+export type Meters = {
+  counter(
+    name: string,
+    help: string,
+    labels: readonly string[],
+  ): (values: Readonly<Record<string, string>>) => void;
+  gauge(name: string, help: string, read: () => number): void;
+};
+
+export type Metrics = Meters & {
   onFinished(finished: FinishedRequest): void;
   readonly contentType: string;
   /** In the text form of Prometheus. */
   read(): Promise<string>;
 };
 
+const PREFIX = 'sallyport_platform_';
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 export function createMetrics(readings: Readings): Metrics {
@@ -58,6 +69,16 @@ export function createMetrics(readings: Readings): Metrics {
       seconds.observe({ method, route }, taken);
       if (status === 401) unauthenticated.inc();
     },
+    counter(name, help, labels) {
+      const made = new Counter({ name: `${PREFIX}${name}`, help, labelNames: [...labels], registers });
+      return (values) => made.inc(values);
+    },
+    gauge(name, help, read) {
+      const made: Gauge = new Gauge({
+        ...{ name: `${PREFIX}${name}`, help, registers },
+        collect: () => made.set(read()),
+      });
+    },
     contentType: register.contentType,
     read: () => register.metrics(),
   };
@@ -66,7 +87,7 @@ export function createMetrics(readings: Readings): Metrics {
 function addGauges(registers: Registry[], readings: Readings): void {
   const gauge = (name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => unknown) => {
     const made: Gauge = new Gauge({
-      name: `sallyport_platform_${name}`,
+      name: `${PREFIX}${name}`,
       help,
       labelNames,
       registers,

@@ -2,6 +2,7 @@
 // missing, and a key that nobody thought of is a bug.
 import { DomainError } from '../../base/domain-error.ts';
 import { noWorkspace } from '../identity/authorization.ts';
+import { sessionEnded } from '../identity/sessions.ts';
 import { brokenReferenceOf } from '../store/database.ts';
 
 /** By the end of the constraint's name, which PostgreSQL makes of the table and its columns. */
@@ -10,6 +11,9 @@ const MISSING: readonly (readonly [columns: string, () => DomainError])[] = [
   ['_workspace_id_fkey', noWorkspace],
   // Of a sandbox or a deployment.
   ['_proxy_profile_id_fkey', () => new DomainError('not_found', 'Proxy profile not found')],
+  ['_snapshot_id_fkey', () => new DomainError('unusable', 'There is no such snapshot in this workspace')],
+  // Of a token that a session makes, which ends at the same moment.
+  ['_session_id_fkey', sessionEnded],
   ['_user_id_fkey', () => new DomainError('not_found', 'User not found in this organization')],
 ];
 

@@ -5,9 +5,10 @@ import type { Authenticator } from '../identity/authentication.ts';
 import { lockOrganization } from '../identity/organization-lock.ts';
 import { sendRevocation } from '../identity/revocation-notices.ts';
 import type { Database, Store } from '../store/database.ts';
-import type { Entry, Grant } from './access.ts';
+import type { Grant } from './access.ts';
+import { toEntry } from './shares/admission.ts';
 import type { Outcome } from './responses.ts';
-import { type ApiRequest, type RequestContext, signalOf } from './api-request.ts';
+import { type RequestContext, signalOf } from './api-request.ts';
 import { appendSuccess } from './audit-events.ts';
 import type { Call, Route } from './route.ts';
 
@@ -31,6 +32,8 @@ export type Admitted = {
   onEvent(id: string): void;
   /** What is thrown from here on is no failure of what was asked for. */
   onCommitted(): void;
+  /** The body is not needed any more, although the request goes on. */
+  release(): void;
 };
 
 /** Resolves when the outcome is committed, and for a route that responds by itself, when it has. */
@@ -40,25 +43,45 @@ export async function runPhases(
   admitted: Admitted,
 ): Promise<Outcome> {
   const { route, granted, parts } = admitted;
-  const call = { ...granted, ...parts };
-  let prepared: unknown;
-  if (route.prepare !== undefined) {
-    const signal = signalOf(context.request);
-    prepared = await endedBy(signal, () =>
-      scope.prepare(async () => {
-        const upload = route.upload?.open(context.request);
-        return route.prepare?.({ ...call, db: scope.reads().db, signal, upload });
-      }),
-    );
-  }
+  let prepared = route.prepare === undefined ? undefined : await prepare(scope, context, admitted);
   if (route.respond === undefined) return commit(scope, context, admitted, prepared);
   // The place to wait is taken before anything is written: whoever finds none may try again.
   return scope.respond(async () => {
-    const outcome = await commit(scope, context, admitted, prepared);
+    const kept = await commitAndKeep(scope, context, admitted, prepared);
+    prepared = undefined;
+    admitted.release();
+    const { params, query } = parts;
     const signal = signalOf(context.request);
-    const responding = { ...call, db: scope.reads().db, write: scope.writes().write, signal };
-    return (await endedBy(signal, async () => route.respond?.(responding, outcome))) ?? {};
+    const { db } = scope.reads();
+    const call = { ...granted, params, query, db, write: scope.writes().write, signal };
+    return (await endedBy(signal, async () => route.respond?.(call, kept))) ?? {};
   });
+}
+
+async function prepare(
+  scope: PhaseScope,
+  { request }: RequestContext,
+  { route, granted, parts }: Admitted,
+): Promise<unknown> {
+  const signal = signalOf(request);
+  return endedBy(signal, () =>
+    scope.prepare(async () => {
+      const upload = route.upload?.open(request);
+      return route.prepare?.({ ...granted, ...parts, db: scope.reads().db, signal, upload });
+    }),
+  );
+}
+
+/** In a frame of its own, which ends before anything waits: the body and what was prepared of it may be large. */
+async function commitAndKeep(
+  scope: PhaseScope,
+  context: RequestContext,
+  admitted: Admitted,
+  prepared: unknown,
+): Promise<unknown> {
+  const { route, granted, parts } = admitted;
+  const outcome = await commit(scope, context, admitted, prepared);
+  return route.keep === undefined ? outcome : route.keep({ ...granted, ...parts }, outcome);
 }
 
 async function commit(
@@ -103,24 +126,14 @@ async function handle(
   if (organizationId === undefined)
     throw new Error(`${route.path} is tracked, and its access grants no organization`);
   return writes().write(async (trx) => {
-    if (route.revokes === true) await lockOrganization(trx, organizationId);
+    if (route.revokes === true || route.locksOrganization === true)
+      await lockOrganization(trx, organizationId);
     const confirmed = await confirm(trx);
     const outcome = await run(confirmed, trx);
     if (route.revokes === true) await sendRevocation(trx, organizationId);
     onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));
     return outcome;
   });
-}
-
-export function toEntry(
-  { head, client, requestId, origin }: ApiRequest,
-  {
-    db,
-    authenticator,
-    onCaller = () => undefined,
-  }: Pick<Entry, 'db' | 'authenticator'> & Partial<Pick<Entry, 'onCaller'>>,
-): Entry {
-  return { head, peer: client.host ?? '', client, requestId, origin, db, authenticator, onCaller };
 }
 
 /** Runs what waits: where the signal ended it, its reason is the error. */

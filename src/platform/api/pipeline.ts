@@ -4,50 +4,50 @@ import { DomainError } from '../../base/domain-error.ts';
 import { type HttpResponse, jsonResponse } from '../../base/http/http-response.ts';
 import type { RequestHead } from '../../base/http/request-head.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
-import { describeBug, errorCode, type Log } from '../../base/log.ts';
-import type { Authenticator } from '../identity/authentication.ts';
+import { describeBug, errorCode } from '../../base/log.ts';
 import type { Store } from '../store/database.ts';
-import type { RequestPools } from '../store/pools.ts';
 import type { Grant } from './access.ts';
+import {
+  type Admission,
+  type AdmissionParts,
+  createAdmission,
+  enter,
+  partyOf,
+  partyOfCaller,
+  toEntry,
+} from './shares/admission.ts';
 import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
 import { recordFailure } from './audit-events.ts';
 import { corsFields, preflight } from './contract/cors.ts';
 import { problemErrors } from './contract/error-formats.ts';
-import { pathsOf } from './contract/mount.ts';
+import { toRows } from './contract/mount.ts';
 import { apiError, platformError, type StreamError, toApiError, toStreamError } from './errors.ts';
+import { isLarge, jsonInSteps } from './json-text.ts';
 import { toMissingReference } from './missing-references.ts';
-import { type Admitted, type PhaseScope, runPhases, toEntry } from './phases.ts';
-import { readParts } from './request-parts.ts';
+import { type Admitted, type PhaseScope, runPhases } from './phases.ts';
+import { readParts, type ReadParts } from './request-parts.ts';
 import { createRouteLimits, type LimitRoute } from './route-limits.ts';
 import type { Call, Route } from './route.ts';
-import { createOpenStreams, type OpenStreams } from './stream/open-streams.ts';
 import { streamBody } from './stream/streamed-body.ts';
 import type { ServerLimits, TenantLimits } from './limits.ts';
-import { createAuthenticationTurns, type TakeTurn } from './shares/authentication-turns.ts';
 import { systemClock } from './shares/clock.ts';
 import { createFailureEvents, type FailureEvents, type FailureRates } from './shares/failure-events.ts';
 import type { Leave, Party } from './shares/fair-queue.ts';
-import { createTenantShares, type TenantShares } from './shares/tenant-shares.ts';
 
-export type ApiScope = {
-  readonly pools: RequestPools;
-  readonly authenticator: Authenticator;
-  readonly log: Log;
+export type ApiScope = AdmissionParts & {
   readonly limits: Pick<ServerLimits, 'bodyBytes'> & TenantLimits;
   /** Made for this API when absent. */
-  readonly streams?: OpenStreams;
+  readonly admission?: Admission;
   /** Those of `failureRates` when absent. */
   readonly failureRates?: FailureRates;
 };
 
-type Scope = ApiScope & {
-  readonly limit: LimitRoute;
-  readonly shares: TenantShares;
-  readonly streams: OpenStreams;
-  readonly failures: FailureEvents;
-  readonly takeTurn: TakeTurn;
-};
+type Scope = ApiScope &
+  Admission & {
+    readonly limit: LimitRoute;
+    readonly failures: FailureEvents;
+  };
 
 export type RunningApi = Api & {
   /** Stores the audit events that no request waits for. */
@@ -55,20 +55,15 @@ export type RunningApi = Api & {
 };
 
 export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi {
-  const shares = createTenantShares(parts.pools, parts.limits);
+  const { admission = createAdmission(parts) } = parts;
   const failures = createFailureEvents(
-    { store: shares.own, log: parts.log },
+    { store: admission.shares.own, log: parts.log },
     systemClock,
     parts.failureRates,
   );
   const scope: Scope = {
-    streams: createOpenStreams(parts),
-    ...{ ...parts, shares, failures },
+    ...{ ...parts, ...admission, failures },
     limit: createRouteLimits(),
-    takeTurn: createAuthenticationTurns({
-      places: parts.pools.authentication.size,
-      hasFailedOften: (peer) => parts.authenticator.hasFailedOften(peer),
-    }),
   };
   const findRoute = createRouteTable(toRows(routes));
   const respondTo: Api = async (request) => {
@@ -93,19 +88,6 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
   return Object.assign(respondTo, { settle: () => failures.settle() });
 }
 
-type Row = Pick<Route, 'method' | 'path'> & { readonly route: Route };
-
-/** A row for each path of each route. Throws an Error where two routes have the same: that is a bug in the routes. */
-function toRows(routes: readonly Route[]): readonly Row[] {
-  const rows = routes.flatMap((route) =>
-    pathsOf(route).map((path) => ({ method: route.method, path, route })),
-  );
-  const names = rows.map(({ method, path }) => `${method} ${path}`);
-  const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined) throw new Error(`two routes for ${twice}`);
-  return rows;
-}
-
 async function respond(scope: Scope, route: Route, context: RequestContext): Promise<HttpResponse> {
   const { request } = context;
   request.note({ route: route.path });
@@ -113,9 +95,9 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   let pending: string | undefined;
   let isCommitted = false;
   try {
-    const granted = await enter(scope, route, request, (partly) => (known = partly));
+    const granted = await enterRoute(scope, route, request, (partly) => (known = partly));
     known = granted;
-    const party = partyOf(route, granted);
+    const party = partyOf(route.access, granted);
     await admitStream(scope, route, request, party);
     const onEvent = (id: string): void => void (pending = id);
     const onCommitted = (): void => void (isCommitted = true);
@@ -133,11 +115,13 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   }
 }
 
-type Entered = Omit<Admitted, 'parts'> & {
+type Entered = Omit<Admitted, 'parts' | 'release'> & {
   readonly party: Party | undefined;
   /** The same, and whom the phase before the transaction has found. */
   findParty(): Party | undefined;
 };
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Reads the parts of the request and runs its phases, within the shares of the caller. */
 async function serve(scope: Scope, context: RequestContext, entered: Entered): Promise<HttpResponse> {
@@ -146,7 +130,11 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
   const { authenticator, log, shares, limits } = scope;
   const leave = await shareBytes(scope, route, request, party);
   try {
-    const parts = await readParts(route, request, { params, search }, limits.bodyBytes);
+    const parts: Mutable<ReadParts> = await readParts(route, request, { params, search }, limits.bodyBytes);
+    const release = (): void => {
+      parts.body = undefined;
+      leave?.();
+    };
     const phases: PhaseScope = {
       ...{ authenticator, log },
       reads: () => storeOf(scope, 'reads', findParty()),
@@ -154,13 +142,14 @@ async function serve(scope: Scope, context: RequestContext, entered: Entered): P
       prepare: (work) => (party ? shares.prepare(party, work) : work()),
       respond: (work) => (party ? shares.respond(party, work) : work()),
     };
+    const run = (): Promise<Outcome> => runPhases(phases, context, { ...entered, parts, release });
     const outcome = await scope.limit(route, route.access.callerOf(granted), () =>
-      runPhases(phases, context, { ...entered, parts }),
+      party ? shares.responses.during(party.organization, run) : run(),
     );
     // The response does not wait for it.
     if (route.revokes === true && granted.organizationId !== undefined)
       void scope.streams.sweep(granted.organizationId);
-    return toResponse(scope, request, { route, outcome, granted, parts, phases });
+    return await toResponse(scope, request, { route, outcome, granted, parts, phases, party });
   } finally {
     leave?.();
   }
@@ -170,46 +159,23 @@ function storeOf({ pools, shares }: Scope, purpose: 'reads' | 'writes', party: P
   return party === undefined ? pools[purpose] : shares[purpose](party);
 }
 
-/** Undefined for what anybody may call: it uses nothing that is shared. */
-function partyOf({ access }: Route, granted: Grant): Party | undefined {
-  const organization = granted.organizationId ?? granted.workspaceId;
-  return organization === undefined ? undefined : { organization, key: access.callerOf(granted) };
-}
-
-function partyOfCaller(known: Grant | undefined): Party | undefined {
-  return known?.caller && { organization: known.caller.organization.id, key: known.caller.keyId };
-}
-
-async function enter(
-  { pools, authenticator, shares, takeTurn }: Scope,
-  route: Route,
+async function enterRoute(
+  scope: Scope,
+  { access }: Route,
   request: ApiRequest,
   onKnown: (partly: Grant) => void,
 ): Promise<Grant> {
-  const { access } = route;
-  let isAdmitted = false;
-  const admit = (party: Party | undefined): void => {
-    if (party === undefined || isAdmitted) return;
-    isAdmitted = true;
-    shares.admit(party);
-  };
-  // Before anything else is done for the caller: what is rejected then counts too.
-  const onCaller = (partly: Grant): void => {
+  const granted = await enter(scope, access, request, (partly) => {
     request.note({ keyId: partly.caller?.keyId, organizationId: partly.organizationId });
     onKnown(partly);
-    admit(partyOfCaller(partly));
-  };
-  const entry = toEntry(request, { db: pools.authentication.db, authenticator, onCaller });
-  const hasKeys = access.schemes.length > 0;
-  const granted = hasKeys ? await takeTurn(entry.peer, () => access.enter(entry)) : await access.enter(entry);
-  if (hasKeys) request.connection.authenticated();
+  });
+  if (access.schemes.length > 0) request.connection.authenticated();
   const { organizationId } = granted;
   if (organizationId !== undefined) request.note({ organizationId });
-  admit(partyOf(route, granted));
   return granted;
 }
 
-/** The process holds a body until its request has ended, and of an upload what is on its way. */
+/** The process holds a body until its request has ended or only waits, and of an upload what is on its way. */
 async function shareBytes(
   { shares, limits }: Scope,
   { upload, bodyRules }: Route,
@@ -247,16 +213,21 @@ type Committed = {
   readonly granted: Grant;
   readonly parts: Pick<Call, 'params' | 'query' | 'body'>;
   readonly phases: Pick<PhaseScope, 'reads'>;
+  readonly party: Party | undefined;
 };
 
-function toResponse(scope: Scope, request: ApiRequest, committed: Committed): HttpResponse {
-  const { route, outcome, granted, parts, phases } = committed;
+async function toResponse(scope: Scope, request: ApiRequest, committed: Committed): Promise<HttpResponse> {
+  const { route, outcome, granted, parts, phases, party } = committed;
   const { status, response } = chooseResponse(route.responses, outcome);
   const { body, fields = {}, source } = outcome;
   if (response === null) return { status, fields };
   if (isTextResponse(response))
     return { status, body: String(body), fields: { 'Content-Type': response.textType, ...fields } };
-  if (!isStreamResponse(response)) return jsonResponse(status, body, fields);
+  if (!isStreamResponse(response)) {
+    if (party === undefined || !isLarge(body)) return jsonResponse(status, body, fields);
+    const text = await scope.shares.responses.build(party.organization, jsonInSteps(body));
+    return { status, body: `${text}\n`, fields: { 'Content-Type': 'application/json', ...fields } };
+  }
   const onError = (error: unknown): StreamError => {
     if (toApiError(error) === undefined) reportBug(scope, request, error);
     return toStreamError(error);

@@ -1,6 +1,7 @@
 // The successful responses of a route: one schema for each status, and the outcome of a handler that fits them. A body of
 // another shape does not compile.
 import type { z } from '../../base/schema.ts';
+import type { MappedList } from './json-text.ts';
 import type { ServerEvent } from './stream/event-stream.ts';
 
 /** 501: of a route that every client of its contract may call and that this version does not have. */
@@ -36,13 +37,13 @@ export type ResponseSchema = z.ZodType | TextResponse | StreamResponse | null;
 
 export type Responses = Readonly<Partial<Record<SuccessStatus, ResponseSchema>>>;
 
-/** What JSON.stringify turns into `T`: a Date becomes a string. */
+/** What JSON.stringify turns into `T`: a Date becomes a string, and the members of a list may be made then. */
 export type JsonSource<T> = T extends string
   ? string extends T
     ? T | Date
     : T
   : T extends readonly (infer Member)[]
-    ? readonly JsonSource<Member>[]
+    ? readonly JsonSource<Member>[] | MappedList<JsonSource<Member>>
     : T extends object
       ? { readonly [Key in keyof T]: JsonSource<T[Key]> }
       : T;

@@ -52,6 +52,8 @@ export type RouteFacts = {
    * streams of the organization are confirmed again, in all processes.
    */
   readonly revokes?: true;
+  /** Its transaction begins with that lock too: it changes the organization itself, which a revocation holds. */
+  readonly locksOrganization?: true;
 };
 
 /** One authorized request: exactly what its access grants, and its validated parts. */
@@ -68,7 +70,7 @@ export type Reader = Pick<Database, 'selectFrom'>;
  * The phases of a request. Only `handle` holds a connection to the database and a turn of its organization, so only that one
  * must never wait for anything else.
  */
-export type Phases<C, R, W, T, U = unknown, H = Handling> = {
+export type Phases<C, R, W, T, U = unknown, H = Handling, N = R> = {
   /** Before the transaction: it may wait and call others, and writes nothing. An upload is consumed here. */
   prepare?(call: C & Preparing & U): Promise<W>;
   /**
@@ -78,11 +80,13 @@ export type Phases<C, R, W, T, U = unknown, H = Handling> = {
   handle(call: C & H, prepared: W): Promise<T>;
   /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */
   after?(call: C & Waiting, outcome: R): Promise<void> | void;
+  /** What `respond` needs of the body and of the outcome, both of which may be large; the outcome when absent. */
+  keep?(call: C, outcome: R): N;
   /**
    * After that, for a caller who asked to wait for what follows the commit: it may wait, and gives the response. What it
-   * throws is the response too, and changes neither what is committed nor its audit event.
+   * throws is the response too, and changes neither what is committed nor its audit event. The body is not held meanwhile.
    */
-  respond?(call: C & Responding, outcome: R): Promise<T>;
+  respond?(call: Omit<C, 'body'> & Responding, kept: N): Promise<T>;
 };
 
 export type Waiting = {
@@ -106,7 +110,7 @@ export type Responding = Preparing & Pick<Store, 'write'>;
 /** A route as the pipeline sees it. */
 export type Route = RouteFacts &
   RequestParts &
-  Phases<Call, Outcome, unknown, Outcome | void, { readonly upload: unknown }> & {
+  Phases<Call, Outcome, unknown, Outcome | void, { readonly upload: unknown }, Handling, unknown> & {
     readonly access: Access;
     readonly tracking: Tracking;
     readonly responses: Responses;
@@ -145,6 +149,7 @@ export function defineRoute<
   W = undefined,
   U extends Upload | undefined = undefined,
   K extends Tracking = Tracking,
+  N = OutcomeOf<R>,
 >(
   route: RouteFacts & {
     readonly access: Access<G>;
@@ -163,7 +168,8 @@ export function defineRoute<
       W,
       Returned<R>,
       Uploaded<U>,
-      Handling<NoInfer<K>>
+      Handling<NoInfer<K>>,
+      N
     > &
     Production<Call<NoInfer<G>, Part<P>, Part<Q>, Part<B>>, R>,
 ): Route {

@@ -151,7 +151,8 @@ export const operationsByCategory = {
   sandboxTokens: names(`create_sandbox_token delete_sandbox_token`),
   sandboxes: names(`
     create_sandbox update_sandbox delete_sandbox delete_sandboxes start_sandbox stop_sandbox update_sandbox_secrets
-    create_sandbox_proxy_token
+    create_sandbox_proxy_token create_sandbox_snapshot delete_sandbox_snapshot
+    create_sandbox_service_url delete_sandbox_service_url
   `),
   vault: names(`update_vault_keys`),
 };

@@ -2,10 +2,8 @@
 import type { Database } from '../store/database.ts';
 import { invalidCursor } from '../store/page-cursor.ts';
 import { sql } from '../store/sql.ts';
-import type { AuditEventRow } from '../store/tables.ts';
 import { type Cursor, type EventFilter, formatCursor, parseCursor } from './cursor.ts';
-import { toOcsfEvent } from './ocsf-event.ts';
-import type { OcsfEvent } from './ocsf-schema.ts';
+import { LISTED_COLUMNS, type ListedEventRow } from './ocsf-event.ts';
 import type { EventWindow } from './window.ts';
 
 export type EventQuery = EventFilter & {
@@ -14,7 +12,7 @@ export type EventQuery = EventFilter & {
   readonly cursor?: string | undefined;
 };
 
-export type EventPage = { readonly items: readonly OcsfEvent[]; readonly cursor: string | null };
+export type EventPage = { readonly rows: readonly ListedEventRow[]; readonly cursor: string | null };
 
 /** `window` is ignored with a cursor, which contains one. Throws InvalidInput for a cursor of another list. */
 export async function listEvents(
@@ -30,7 +28,7 @@ export async function listEvents(
   const hasMore = found.length > rows.length && last !== undefined;
   const next = hasMore ? { start, end, time: last.time.getTime(), seq: last.seq } : undefined;
   return {
-    items: rows.map(toOcsfEvent),
+    rows,
     cursor: next === undefined ? null : formatCursor(next, query),
   };
 }
@@ -52,7 +50,7 @@ function readRows(
   db: Reader,
   { operations = [], ...query }: EventQuery,
   window: EventWindow & Partial<Cursor>,
-): Promise<readonly AuditEventRow[]> {
+): Promise<readonly ListedEventRow[]> {
   const selection = { ...query, ...window };
   const wanted = [...new Set(operations)];
   if (wanted.length > 1 && wanted.length <= MAX_LISTS) return mergeLists(db, selection, wanted);
@@ -66,7 +64,7 @@ function mergeLists(
   db: Reader,
   selection: Selection,
   operations: readonly string[],
-): Promise<readonly AuditEventRow[]> {
+): Promise<readonly ListedEventRow[]> {
   const names = sql<{ readonly name: string }>`unnest(${operations}::text[])`;
   return db
     .selectFrom(names.as<'wanted'>(sql`wanted(name)`))
@@ -74,7 +72,7 @@ function mergeLists(
       selectRows(db, selection).where('operation', '=', sql<string>`wanted.name`).as('event'),
       (join) => join.onTrue(),
     )
-    .selectAll('event')
+    .select(LISTED_COLUMNS)
     .orderBy('event.time', 'desc')
     .orderBy('event.seq', 'desc')
     .limit(selection.limit + 1)
@@ -84,7 +82,7 @@ function mergeLists(
 function selectRows(db: Reader, { organizationId, workspaceId, start, end, time, seq, limit }: Selection) {
   let rows = db
     .selectFrom('audit_events')
-    .selectAll()
+    .select(LISTED_COLUMNS)
     .where('organization_id', '=', organizationId)
     .where('time', '>=', new Date(start))
     .where('time', '<=', new Date(end));

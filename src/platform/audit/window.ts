@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { DomainError, InvalidInput } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
+import { defineRead } from '../store/statement.ts';
 import type { EventFilter } from './cursor.ts';
 
 /** Milliseconds since 1970, both included. */
@@ -81,13 +82,17 @@ async function isRunning(db: Reader, transaction: string): Promise<boolean> {
 }
 
 async function readClock(db: Reader, organizationId: string) {
-  const [row] = await db
+  const [row] = await selectClock(db, { organizationId });
+  return { clockMs: row?.clock.getTime() ?? 0, newestMs: row?.newest.getTime() ?? 0 };
+}
+
+const selectClock = defineRead('audit-clock', (db, { organizationId }: { readonly organizationId: string }) =>
+  db
     .selectFrom(sql<{ readonly clock: Date }>`clock_timestamp()`.as<'now'>(sql`now(clock)`))
     .leftJoin('audit_heads as head', (join) => join.on('head.organization_id', '=', organizationId))
     .select(['now.clock', sql<Date>`greatest(head.time, 'epoch')`.as('newest')])
-    .execute();
-  return { clockMs: row?.clock.getTime() ?? 0, newestMs: row?.newest.getTime() ?? 0 };
-}
+    .compile(),
+);
 
 function tooFarAhead(clockMs: number): InvalidInput {
   const msg = `Input must be at most ${MAX_AHEAD_MS / 1000} s ahead of the clock of the database, which is at ${new Date(clockMs).toISOString()}`;

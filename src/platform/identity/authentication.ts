@@ -45,6 +45,11 @@ export type Caller = {
   readonly issuedBy: string | undefined;
 };
 
+/** What a caller is read again by. */
+export type KnownCaller = Pick<Caller, 'keyId' | 'userId' | 'sessionId'> & {
+  readonly organization: Pick<Organization, 'id'>;
+};
+
 export type Credentials = {
   /** X-Api-Key */
   readonly apiKey: string | undefined;
@@ -67,7 +72,7 @@ export type Authenticator = {
    * transaction it locks the key and the membership: a revocation waits for the writes that began before it, and no
    * write that waited for a revocation goes on.
    */
-  confirm(db: Database, caller: Caller, workspaceId?: string): Promise<Caller>;
+  confirm(db: Database, caller: KnownCaller, workspaceId?: string): Promise<Caller>;
   /** The caller of a session, with what its key has now. It is a use of the key. */
   authenticateSession(db: Database, session: SessionCredentials, workspaceId?: string): Promise<Caller>;
   /** Counts a failed attempt from `peer`; returns `refusal`, or `too_many` when the limit is exceeded. */

@@ -2,8 +2,10 @@
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import { inOrganization, type OrganizationGrant } from '../api/access.ts';
+import { mapList } from '../api/json-text.ts';
 import { createCursorQuery } from '../api/paging.ts';
 import { type Route, defineRoute } from '../api/route.ts';
+import { toOcsfEvent } from '../audit/ocsf-event.ts';
 import { ocsfEventSchema } from '../audit/ocsf-schema.ts';
 import { operations } from '../audit/operations.ts';
 import { type EventQuery, listEvents } from '../audit/query.ts';
@@ -42,7 +44,10 @@ export function createAuditLogRoutes(defaults: EntitlementDefaults): readonly Ro
         if (call.query.cursor !== undefined) return { start: 0, end: 0 };
         return settleWindow(call.db, toEventQuery(call), call.signal);
       },
-      handle: async (call, window) => ({ body: await listEvents(call.db, toEventQuery(call), window) }),
+      async handle(call, window) {
+        const { rows, cursor } = await listEvents(call.db, toEventQuery(call), window);
+        return { body: { items: mapList(rows, toOcsfEvent), cursor } };
+      },
     }),
   ];
 }

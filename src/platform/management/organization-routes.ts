@@ -102,6 +102,7 @@ export function createOrganizationRoutes(defaults: EntitlementDefaults): readonl
       summary: 'Rename the organization',
       access: inOrganization('organization:manage'),
       tracking: { operation: 'update_organization_info' },
+      locksOrganization: true,
       body: z.object({ display_name: displayName.optional() }),
       responses: { 200: info },
       async handle(call) {

@@ -7,8 +7,10 @@ import {
   type OutgoingHttpHeaders,
   request as requestHttp,
 } from 'node:http';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { z } from '../../base/schema.ts';
 import { type RuntimeErrorKind, RuntimeError } from './contract.ts';
 import { hostError } from './box-host-documents.ts';
@@ -18,6 +20,8 @@ export type Ask = {
   readonly path: string;
   readonly body?: object;
   readonly signal?: AbortSignal;
+  /** Without a byte; 0: for ever. */
+  readonly timeoutMs?: number;
 };
 
 /** A box may have to wait for its sidecar. */
@@ -36,14 +40,31 @@ export class BoxHostConnection {
 
   /** The response by `schema`; undefined for one without a body. Rejects with a RuntimeError. */
   async ask<T>(schema: z.ZodType<T>, ask: Ask): Promise<T | undefined> {
-    const response = await this.open(ask);
-    const bytes = await readAll(response);
-    if (bytes.length === 0 && response.statusCode === 204) return undefined;
-    const value = parseJson(bytes);
-    if (response.statusCode !== 200) throw errorOf(value);
-    const parsed = schema.safeParse(value);
-    if (!parsed.success) throw new RuntimeError('unavailable', 'The box host is of another version: end it');
-    return parsed.data;
+    return readResponse(schema, await this.open(ask));
+  }
+
+  /**
+   * Sends `content` as the box host reads it. Rejects with the error of `content` if that throws: the box host then sees that
+   * the end is missing. As `ask`, but a box host must run.
+   */
+  async upload<T>(
+    schema: z.ZodType<T>,
+    ask: Ask,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<T | undefined> {
+    const failed: { cause?: unknown } = {};
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const sent = await this.#request(ask, { 'Content-Type': 'application/octet-stream' }, resolve);
+    sent.on('error', reject);
+    pipeline(Readable.from(watched(content, failed)), sent).catch(reject);
+    try {
+      // It may come before everything is sent, and nothing more is read then.
+      return await readResponse(schema, await promise);
+    } catch (error) {
+      throw 'cause' in failed ? failed.cause : unavailable(error);
+    } finally {
+      sent.destroy();
+    }
   }
 
   /** The response as it begins. A box host that does not listen is started, and asked then. */
@@ -59,29 +80,29 @@ export class BoxHostConnection {
     });
   }
 
-  /** A connection to the data plane of the box: an HTTP server of the box host. Rejects with a RuntimeError. */
-  async upgrade(path: string): Promise<Duplex> {
+  /** The connection that the box host upgrades to this protocol. Rejects with a RuntimeError. */
+  async upgrade(path: string, protocol: string): Promise<Socket> {
     const ask = { method: 'GET', path };
     try {
-      return await this.#upgrade(ask);
+      return await this.#upgrade(ask, protocol);
     } catch (error) {
       if (!isAbsent(error)) throw unavailable(error);
     }
     await this.#ensure();
-    return this.#upgrade(ask).catch((error: unknown) => {
+    return this.#upgrade(ask, protocol).catch((error: unknown) => {
       throw unavailable(error);
     });
   }
 
-  async #upgrade(ask: Ask): Promise<Duplex> {
-    const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
-    const headers = { Connection: 'Upgrade', Upgrade: 'sallyport-data-plane' };
+  async #upgrade(ask: Ask, protocol: string): Promise<Socket> {
+    const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+    const headers = { Connection: 'Upgrade', Upgrade: protocol };
     const sent = await this.#request(ask, headers, (response) => {
       readAll(response).then((bytes) => reject(errorOf(parseJson(bytes))), reject);
     });
-    sent.on('upgrade', (_, socket, head: Buffer) => {
+    sent.on('upgrade', (_, socket: Socket, head: Buffer) => {
       // A client may be silent for hours.
-      if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
+      socket.setTimeout(0);
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });
@@ -101,7 +122,7 @@ export class BoxHostConnection {
   }
 
   async #request(
-    { method, path, signal }: Ask,
+    { method, path, signal, timeoutMs = TIMEOUT_MS }: Ask,
     fields: OutgoingHttpHeaders,
     onResponse: (response: IncomingMessage) => void,
   ): Promise<ClientRequest> {
@@ -109,12 +130,31 @@ export class BoxHostConnection {
     const headers = { Host: 'localhost', Authorization: `Bearer ${token}`, ...fields };
     const socketPath = join(this.#directory, 'api.sock');
     const sent = requestHttp(
-      { socketPath, method, path, headers, agent: false, timeout: TIMEOUT_MS, signal },
+      { socketPath, method, path, headers, agent: false, timeout: timeoutMs, signal },
       onResponse,
     );
     sent.on('timeout', () => sent.destroy());
     return sent;
   }
+}
+
+async function* watched(content: AsyncIterable<Uint8Array>, failed: { cause?: unknown }) {
+  try {
+    yield* content;
+  } catch (cause) {
+    failed.cause = cause;
+    throw cause;
+  }
+}
+
+async function readResponse<T>(schema: z.ZodType<T>, response: IncomingMessage): Promise<T | undefined> {
+  const bytes = await readAll(response);
+  if (bytes.length === 0 && response.statusCode === 204) return undefined;
+  const value = parseJson(bytes);
+  if (response.statusCode !== 200) throw errorOf(value);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new RuntimeError('unavailable', 'The box host is of another version: end it');
+  return parsed.data;
 }
 
 /** Nobody listens, or the token has just been replaced by a start. */
@@ -129,10 +169,14 @@ function unavailable(cause: unknown): RuntimeError {
 
 const KINDS: ReadonlySet<string> = new Set<RuntimeErrorKind>([
   'invalid_policy',
+  'invalid_snapshot',
   'no_capacity',
   'not_supported',
   'unavailable',
   'failed',
+  'port_refused',
+  'not_listening',
+  'agent_lost',
 ]);
 
 function errorOf(value: unknown): RuntimeError {

@@ -20,6 +20,7 @@ export function toStartDocument(box: BoxSpec, policy: BoxPolicy): object {
       workspace_id: box.workspaceId,
       name: box.name,
       snapshot_id: box.snapshotId,
+      runtime: box.runtime,
       env_vars: box.envVars,
       limits: {
         cpu_millicores: cpuMillicores,
@@ -38,11 +39,17 @@ function reveal(secret: Secret): string {
 }
 
 export const appliedBox = z
-  .object({ applied_version: z.int().min(0) })
-  .transform(({ applied_version: appliedVersion }) => ({ appliedVersion }));
+  .object({ status_message: z.string().optional(), applied_version: z.int().min(0) })
+  .transform(({ status_message: statusMessage, applied_version: appliedVersion }) => ({
+    ...(statusMessage !== undefined && { statusMessage }),
+    appliedVersion,
+  }));
+
+const kind = z.enum(['attached', 'bubblewrap']);
 
 export const startedBox = z
   .object({
+    runtime: kind,
     proxy_url: z.string().optional(),
     needs_proxy_token: z.boolean().optional(),
     ca_pem: z.string().optional(),
@@ -51,6 +58,7 @@ export const startedBox = z
   })
   .transform(
     (box): StartedBox => ({
+      runtime: box.runtime,
       ...(box.proxy_url !== undefined && { proxyUrl: box.proxy_url }),
       ...(box.needs_proxy_token !== undefined && { needsProxyToken: box.needs_proxy_token }),
       ...(box.ca_pem !== undefined && { caPem: box.ca_pem }),
@@ -81,11 +89,15 @@ export const boxList = z
 
 const capability = z
   .object({ is_held: z.boolean(), reason: z.string().default('') })
-  .transform(({ is_held: isHeld, reason }) => (isHeld ? { isHeld } : { isHeld, reason }));
+  .transform(({ is_held: isHeld, reason }) =>
+    isHeld ? { isHeld, ...(reason === '' ? {} : { note: reason }) } : { isHeld, reason },
+  );
 
 export const hostStatus = z
   .object({
-    kind: z.enum(['attached', 'bubblewrap']),
+    kind,
+    configured: z.string(),
+    version: z.string().optional(),
     capabilities: z.object({
       isolation: capability,
       limits: capability,
@@ -93,7 +105,10 @@ export const hostStatus = z
       agent: capability,
     }),
   })
-  .transform(({ kind, capabilities }) => ({ kind, capabilities: capabilities as Capabilities }));
+  .transform(({ kind: found, configured, version, capabilities }) => ({
+    ...{ kind: found, configured },
+    capabilities: { version, ...capabilities } as Capabilities,
+  }));
 
 export const recordBatch = z.object({
   box_id: z.uuid(),

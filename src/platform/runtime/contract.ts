@@ -2,7 +2,10 @@
 // which policy applies; they know nothing of processes, namespaces and sidecars. At most ten functions.
 import type { Duplex } from 'node:stream';
 import type { Issue } from '../../base/schema.ts';
+import type { RuntimeSnapshots } from './snapshot-contract.ts';
 import type { Secret } from '../../base/secret.ts';
+
+export type RuntimeKind = 'bubblewrap' | 'attached';
 
 export type BoxSpec = {
   /** A UUID; never used again, so that nothing of a removed box becomes part of another one. */
@@ -13,6 +16,8 @@ export type BoxSpec = {
   readonly name: string;
   /** Undefined: the snapshot `base`. */
   readonly snapshotId: string | undefined;
+  /** What has run it before: another one rejects with `failed`. Undefined: it never ran. */
+  readonly runtime: RuntimeKind | undefined;
   /** Of the box itself; the variables of the rules are in the document of its policy. */
   readonly envVars: Readonly<Record<string, string>>;
   readonly limits: BoxLimits;
@@ -38,13 +43,15 @@ export type BoxPolicy = {
 };
 
 export type StartedBox = {
+  /** What runs it from now on. */
+  readonly runtime: RuntimeKind;
   /** Where clients of an attached box find the proxy, without a token: `http://127.0.0.1:41234`. */
   readonly proxyUrl?: string;
   /** Clients must send the token of the box as the password of the proxy. */
   readonly needsProxyToken?: boolean;
   /** Of the authority that signs the leaf certificates. */
   readonly caPem?: string;
-  /** What this machine cannot hold for the box, for its users. */
+  /** What this machine cannot hold for the box, and why it is not isolated where it might be, for its users. */
   readonly statusMessage?: string;
   /** Of the policy that is in effect now; never lower than the given one. */
   readonly appliedVersion: number;
@@ -62,6 +69,8 @@ export type BoxReport = {
 
 /** What this machine holds, and why it does not hold the rest. */
 export type Capabilities = {
+  /** Of the program that isolates boxes. */
+  readonly version: string | undefined;
   readonly isolation: Capability;
   /** Of processor, memory and processes. */
   readonly limits: Capability;
@@ -70,10 +79,15 @@ export type Capabilities = {
   /** The agent in the box: commands, files. */
   readonly agent: Capability;
 };
-export type Capability = { readonly isHeld: true } | { readonly isHeld: false; readonly reason: string };
+export type Capability =
+  /** `note`: in which way. */
+  { readonly isHeld: true; readonly note?: string } | { readonly isHeld: false; readonly reason: string };
 
 export type Runtime = {
-  readonly kind: 'bubblewrap' | 'attached';
+  /** When it was opened. */
+  readonly kind: RuntimeKind;
+  /** Of the machine: what boxes can be made of. Its functions reject with `not_supported` where boxes have no files. */
+  readonly snapshots: RuntimeSnapshots;
   capabilities(): Promise<Capabilities>;
   /**
    * Idempotent: a box that runs goes on, with this policy, these limits and this token. Resolves when its listener is open.
@@ -81,7 +95,7 @@ export type Runtime = {
    */
   start(box: BoxSpec, policy: BoxPolicy): Promise<StartedBox>;
   /** Of a running box; rejects with `failed` for one that does not run. A lower version than the applied one changes nothing. */
-  applyPolicy(id: string, policy: BoxPolicy): Promise<{ readonly appliedVersion: number }>;
+  applyPolicy(id: string, policy: BoxPolicy): Promise<Pick<StartedBox, 'appliedVersion' | 'statusMessage'>>;
   /** Ends its processes and closes its listener; keeps its files. Resolves for a box that does not run, or is not known. */
   stop(id: string): Promise<void>;
   /** Resolves when nothing of it is left; also for a box that is not known. */
@@ -90,13 +104,18 @@ export type Runtime = {
   list(): Promise<readonly BoxReport[]>;
   /** Yields after something changed (a box ended, a sidecar lost its policies); the caller then calls `list`. Ends with the signal. */
   changes(signal: AbortSignal): AsyncIterable<void>;
-  /** A byte channel to the agent of a running box; rejects with `not_supported` for an attached one. */
-  openAgent(id: string): Promise<Duplex>;
+  /**
+   * A connection into a running box: to its data plane, which is an HTTP server, or to a port of its loopback address. Rejects with
+   * `not_supported` for an attached box. A connection that breaks does not look as if it had ended.
+   */
+  connect(id: string, to: BoxPlace): Promise<Duplex>;
   /** Batches of records of exchanges. One is acknowledged when `onBatch` resolves, otherwise it is offered again. Ends with the signal. */
   readRecords(onBatch: (batch: BoxRecords) => Promise<void>, signal: AbortSignal): Promise<void>;
   /** Of this client alone: boxes go on. */
   close(): Promise<void>;
 };
+
+export type BoxPlace = 'data-plane' | { readonly port: number };
 
 export type BoxRecords = {
   readonly boxId: string;
@@ -109,13 +128,21 @@ export type BoxRecords = {
 export type RuntimeErrorKind =
   /** The sidecar rejects the document: the same document is rejected again. */
   | 'invalid_policy'
+  /** The directory or the archive cannot become a snapshot. */
+  | 'invalid_snapshot'
   /** This machine has not enough left for the box. */
   | 'no_capacity'
   | 'not_supported'
   /** The runtime does not respond: the same call may succeed later, and may have had its effect. */
   | 'unavailable'
   /** The box itself could not be started, or does not run. */
-  | 'failed';
+  | 'failed'
+  /** No client may connect to this port, which is that of the proxy. */
+  | 'port_refused'
+  /** Nothing in the box listens on the port. */
+  | 'not_listening'
+  /** What connects to the box ended, or does not respond: the same call may succeed later. */
+  | 'agent_lost';
 
 /** Its message is shown to the users of the box: it contains no secret and no path of the machine. */
 export class RuntimeError extends Error {

@@ -8,6 +8,7 @@ import type { CompiledQuery, Kysely } from './sql.ts';
 import type { Tables } from './tables.ts';
 
 type Database = Kysely<Tables>;
+type Reader = Pick<Database, 'selectFrom'>;
 
 /** Runs the statement with the given values. */
 export type Statement<Given, Row> = (db: Database, given: Given) => Promise<Row[]>;
@@ -40,6 +41,16 @@ export function defineStatement<Given extends Readonly<Record<string, StatementV
       .provideConnection((connection) => connection.executeQuery<Row>(query));
     return rows;
   };
+}
+
+/** The same of a statement that reads, for callers who may do nothing else. */
+export function defineRead<Given extends Readonly<Record<string, StatementValue>>, Row>(
+  name: string,
+  build: (db: Reader, given: Given) => CompiledQuery<Row>,
+): (db: Reader, given: Given) => Promise<Row[]> {
+  const run = defineStatement(name, build);
+  // Every reader is a whole database, of which its type hides the rest.
+  return (db, given) => run(db as Database, given);
 }
 
 export type Traits = {

@@ -27,6 +27,10 @@ describe('a broken reference', () => {
       const expected: Readonly<Record<string, readonly string[]>> = {
         workspaces: ['forbidden'],
         proxy_profiles: ['not_found'],
+        snapshots: ['unusable'],
+        sessions: ['unauthenticated'],
+        // The box of a token is locked by the same transaction.
+        boxes: ['a bug'],
         organization_members: ['not_found'],
         users: ['not_found'],
         // Nothing deletes an organization.

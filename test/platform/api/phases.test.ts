@@ -359,6 +359,47 @@ describe('respond', () => {
     expect((await first).status).toBe(201);
   });
 
+  it('holds no body while it waits, and keeps what it needs of it', async () => {
+    const [held, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const seen: unknown[] = [];
+    const keeping: Route = defineRoute({
+      method: 'POST',
+      path: '/keeping',
+      tag: 'Test',
+      summary: 'a route that waits after its commit, and takes a body',
+      access: inWorkspace('deployments:create'),
+      tracking: { untracked: 'a test' },
+      body: z.strictObject({ waits: z.boolean(), text: z.string() }),
+      responses: { 200: z.strictObject({ waited: z.boolean() }) },
+      handle: async ({ body }) => ({ body: { waited: body.text === '' } }),
+      after: ({ body }) => void seen.push(body.text.length),
+      keep: ({ body: { waits: waited } }) => ({ waited }),
+      async respond(call, body) {
+        seen.push('body' in call);
+        begun.resolve();
+        if (body.waited) await held.promise;
+        return { body };
+      },
+    });
+    const text = 'x'.repeat(1_000);
+    // A key has half of it, which is one such body.
+    const limits = { organizationIngestBytes: 2_100 };
+    await using small = await createPlatformApi({ routes: [keeping], limits });
+    const organization = await small.addOrganization();
+    const workspace = await small.addWorkspace(organization);
+    const own = await small.addServiceKey(organization, 'WORKSPACE_ADMIN', workspace);
+    const send = (waits: boolean): Promise<Asked> => {
+      const raw = JSON.stringify({ waits, text });
+      const headers = { 'content-length': String(raw.length) };
+      return small.ask('POST', '/keeping', { key: own, raw, headers });
+    };
+    const first = send(true);
+    await begun.promise;
+    expect([(await send(false)).body, seen]).toEqual([{ waited: false }, [1_000, false, 1_000, false]]);
+    held.resolve();
+    expect((await first).body).toEqual({ waited: true });
+  });
+
   it('learns that the caller has left, and that the server drains', async () => {
     const left = new AbortController();
     work.respond = ({ signal }) => {

@@ -92,7 +92,7 @@ describe('a page of events', () => {
     const operations = ['update_listener', 'update_listener', 'delete_listener'] as const;
     const window = { start: Date.now() - 400 * 86_400_000, end: Date.now() + 60_000 };
     const page = await listEvents(database.store.db, { organizationId, limit: LIMIT, operations }, window);
-    expect(page.items.map(({ api }) => api.operation)).toEqual([
+    expect(page.rows.map(({ operation }) => operation)).toEqual([
       'update_listener',
       'delete_listener',
       'update_listener',

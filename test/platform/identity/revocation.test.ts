@@ -174,6 +174,26 @@ describe('a write that is sent while a revocation waits for the audit chain', ()
     return { source: randomUUID(), records: [record] };
   };
 
+  it('renames no organization for a member who is being removed, and neither waits for a deadlock', async () => {
+    const role = 'ORGANIZATION_ADMIN';
+    await made('/api/v1/orgs/current/members', { email: 'stays@example.test', role });
+    const member = { email: 'renaming@example.test', role };
+    const { id, user_id } = await made('/api/v1/orgs/current/members', member);
+    const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    const asked: Promise<Asked>[] = [];
+    await api.database.owner.write(async (trx) => {
+      await sql`select from organizations where id = ${organization} for no key update`.execute(trx);
+      asked.push(api.ask('DELETE', `/api/v1/orgs/current/members/${id}`, { key: admin }));
+      await untilWaiting(1);
+      const body = { display_name: 'Renamed late' };
+      asked.push(api.ask('PATCH', '/api/v1/orgs/current/info', { key, body }));
+      await untilWaiting(2);
+      // The one who waits for the organization holds nothing that the removal needs: that would be a deadlock.
+      await sql`select from organization_members where id = ${id} for update nowait`.execute(trx);
+    });
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 401]);
+  });
+
   it('stores no record with the token of a sandbox that is being deleted', async () => {
     const { id, token } = await made(boxes);
     const [revoked, late] = await race(

@@ -1,5 +1,6 @@
 // The runtime `attached`: what a client of a box gets is what the platform said last, whatever was killed in between.
 import { describe, expect, it } from 'vitest';
+import { createBoxHostRuntime } from '../../../src/platform/runtime/box-host-runtime.ts';
 import type { BoxRecords } from '../../../src/platform/runtime/contract.ts';
 import {
   type BoxHostScene,
@@ -8,6 +9,8 @@ import {
   ended,
   hostPid,
   policyOf,
+  sallyport,
+  WORKSPACE,
   specOf,
 } from '../../box-host/box-host-scene.ts';
 
@@ -57,7 +60,7 @@ describe('a box', () => {
       { number: 1, sandbox: box.id, outcome: 'injected' },
     ]);
     expect(JSON.stringify(records)).not.toContain('of-the-secret');
-    await expect(runtime.openAgent(box.id)).rejects.toMatchObject({ kind: 'not_supported' });
+    await expect(runtime.connect(box.id, 'data-plane')).rejects.toMatchObject({ kind: 'not_supported' });
   });
 
   it('has the newest policy, and keeps it when the next is invalid', async () => {
@@ -128,11 +131,41 @@ describe('a box', () => {
     const [one, two, three] = await Promise.all(
       boxes.map((box, i) => scene.runtime.start(box, policyOf(1, `key-${i}`))),
     );
-    expect(one?.caPem).toBe(two?.caPem);
-    expect(three?.caPem).not.toBe(one?.caPem);
-    expect(scene.host?.sidecars.pids()).toHaveLength(2);
+    const [ours, others] = [WORKSPACE, other].map((workspace_id) =>
+      scene.host?.sidecars.currentOf({ workspace_id, slot: 0 }),
+    );
+    expect(scene.host?.sidecars.pids().toSorted()).toEqual([ours?.pid, others?.pid].toSorted());
     for (const [i, started] of [one, two, three].entries())
       expect(await scene.keyAt(started ?? fail())).toBe(`key-${i}`);
+  });
+
+  it('gets a secret of any name, also one of the prototype of objects', async () => {
+    await using scene = await createBoxHostScene();
+    const secrets = Object.fromEntries([['__proto__', 'of an odd name']]);
+    const started = await scene.runtime.start(specOf(), policyOf(1, '{__proto__}', secrets));
+    expect(await scene.keyAt(started)).toBe('of an odd name');
+  });
+
+  it('has a CA of its own, which stays the same while it exists and vouches for no other box', async () => {
+    await using scene = await createBoxHostScene();
+    const { runtime } = scene;
+    const [first, second] = [specOf(), specOf()];
+    const one = await runtime.start(first, policyOf(1, 'one'));
+    const two = await runtime.start(second, policyOf(1, 'two'));
+    expect(scene.host?.sidecars.pids()).toHaveLength(1);
+    for (const [proxy, ca] of [
+      [one, two],
+      [two, one],
+    ] as const) {
+      const crossed = scene.keyAt({ proxyUrl: proxy.proxyUrl ?? '', caPem: ca.caPem ?? '' });
+      await expect(crossed).rejects.toMatchObject({ code: 'SELF_SIGNED_CERT_IN_CHAIN' });
+    }
+    await runtime.stop(first.id);
+    await runtime.stop(second.id);
+    expect((await runtime.start(first, policyOf(2, 'again'))).caPem).toBe(one.caPem);
+    expect(await scene.keyAt(one)).toBe('again');
+    await runtime.remove(first.id);
+    expect((await runtime.start(first, policyOf(3, 'new'))).caPem).not.toBe(one.caPem);
   });
 
   it('needs its token where other machines reach its listener, and another one ends the first', async () => {
@@ -204,3 +237,31 @@ describe('a box host', () => {
 function fail(): never {
   throw new Error('there is none');
 }
+
+describe('a box host of another runtime than the configured one', () => {
+  it('goes on with its boxes and takes no new one; without boxes it is replaced', async () => {
+    await using scene = await createBoxHostScene({ as: 'process' });
+    const { directory, sidecarConfigFile } = scene;
+    const program = { command: sallyport, directory, sidecarConfigFile, runtime: 'bubblewrap' } as const;
+    const [before, after] = [specOf(), specOf()];
+    const { runtime } = await scene.runtime.start(before, policyOf(1, 'a'));
+    expect(runtime).toBe('attached');
+    const pid = await hostPid(directory);
+    const other = await createBoxHostRuntime(program);
+    expect([other.kind, await hostPid(directory)]).toEqual(['attached', pid]);
+    await expect(other.start(after, policyOf(1, 'a'))).rejects.toMatchObject({
+      kind: 'failed',
+      message: expect.stringMatching(/needs the runtime "bubblewrap".*has "attached".*sandboxes\.runtime/),
+    });
+    const started = await other.start({ ...before, runtime }, policyOf(2, 'b'));
+    expect(await scene.keyAt(started)).toBe('b');
+    await other.remove(before.id);
+    const replaced = await createBoxHostRuntime(program);
+    expect(replaced.kind).toBe('bubblewrap');
+    expect(await hostPid(directory)).not.toBe(pid);
+    await expect(replaced.start({ ...before, runtime }, policyOf(3, 'c'))).rejects.toMatchObject({
+      kind: 'failed',
+    });
+    expect(await replaced.list()).toEqual([]);
+  });
+});

@@ -56,7 +56,7 @@ async function converge(runtime: Runtime, wanted: readonly Wanted[]): Promise<vo
 async function expectNewest(scene: BoxHostScene, wanted: readonly Wanted[]): Promise<void> {
   for (const one of wanted)
     for (;;) {
-      const key = await scene.keyAt(one.started ?? { appliedVersion: 0 }).catch(toCutOff);
+      const key = await scene.keyAt(one.started ?? {}).catch(toCutOff);
       if (key !== CUT_OFF) {
         expect(key).toBe(`version-${one.version}`);
         break;

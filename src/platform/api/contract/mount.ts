@@ -20,3 +20,16 @@ export function mount(
 export function pathsOf({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>): readonly string[] {
   return [path, ...aliases];
 }
+
+type Row = Pick<Route, 'method' | 'path'> & { readonly route: Route };
+
+/** A row for each path of each route. Throws an Error where two routes have the same: that is a bug in the routes. */
+export function toRows(routes: readonly Route[]): readonly Row[] {
+  const rows = routes.flatMap((route) =>
+    pathsOf(route).map((path) => ({ method: route.method, path, route })),
+  );
+  const names = rows.map(({ method, path }) => `${method} ${path}`);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw new Error(`two routes for ${twice}`);
+  return rows;
+}

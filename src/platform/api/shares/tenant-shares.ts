@@ -8,6 +8,7 @@ import { type Clock, systemClock } from './clock.ts';
 import { FairQueue, type Leave, type Party, type QueueLimits } from './fair-queue.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { RecentOrganizations } from './recent-organizations.ts';
+import { ResponseTurns } from './response-turns.ts';
 
 export type TenantShares = {
   /** Throws DomainError `too_many` above the rate of the key or of the organization. */
@@ -23,6 +24,8 @@ export type TenantShares = {
   stream(party: Party, closed: Promise<unknown>): Promise<void>;
   /** Counts bytes of a request that the process holds. */
   ingest(party: Party, bytes: number): Promise<Leave>;
+  /** Who builds a large response lets the requests of others go on. */
+  readonly responses: ResponseTurns;
   /** The writes of the process itself, such as events of failures: they have a share like that of an organization. */
   readonly own: Store;
 };
@@ -83,6 +86,7 @@ export function createTenantShares(
       void closed.then(await streams.enter(party));
     },
     ingest: (party, bytes) => ingest.enter(party, bytes),
+    responses: new ResponseTurns(clock, recent),
     own: within(pools.writes, writes, OWN),
   };
 }

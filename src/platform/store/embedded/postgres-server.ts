@@ -147,6 +147,12 @@ function connectionTo(cluster: string, user: string, password: string, database:
   return { host: cluster, port: 5432, user, password, database };
 }
 
+/** Nothing outlives the server, so that a short log is enough. */
+const FORGETFUL: Readonly<Record<string, string>> = {
+  ...{ fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' },
+  ...{ max_wal_size: '64MB', min_wal_size: '32MB' },
+};
+
 function serverArguments(cluster: string, isDurable: boolean, maxConnections: number): readonly string[] {
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: '',
@@ -162,7 +168,7 @@ function serverArguments(cluster: string, isDurable: boolean, maxConnections: nu
     log_line_prefix: '',
     log_destination: 'stderr',
     logging_collector: 'off',
-    ...(isDurable ? {} : { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }),
+    ...(isDurable ? {} : FORGETFUL),
   };
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }

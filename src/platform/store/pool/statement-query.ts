@@ -74,6 +74,8 @@ export class StatementQuery {
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    // Nobody gets the rows before a COMMIT. An error of one, found once it is committed, would be taken for a rollback.
+    if (this.#run.hasCommit) return;
     try {
       if (this.#prepared !== undefined) this.#rows.push(toRow(this.#prepared, fields));
     } catch (error) {
@@ -86,14 +88,14 @@ export class StatementQuery {
   }
 
   handleReadyForQuery(): void {
-    const { name, text, hasCommit } = this.#run;
+    const { name, text } = this.#run;
     // One without a result has no description.
     if (name !== '') this.#session.prepared.set(name, this.#prepared ?? toPrepared(text, []));
     if (this.#error !== undefined) return this.callback(this.#error);
     // `SELECT 1`, `INSERT 0 1`, `COMMIT`
     const [command = '', ...counts] = this.#tag.split(' ');
     const rowCount = Number(counts.at(-1) ?? 0);
-    this.callback(undefined, { command, rowCount, rows: hasCommit ? [] : this.#rows });
+    this.callback(undefined, { command, rowCount, rows: this.#rows });
   }
 
   handleError(error: unknown): void {

@@ -23,7 +23,8 @@ export async function runTransaction<T>(
     return result;
   } catch (error) {
     own.end();
-    await connection.rollback();
+    // What failed first is the reason. A connection that cannot roll back is given to nobody else, and its end rolls back.
+    await connection.rollback().catch(() => undefined);
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from '../../../../src/base/schema.ts';
 import { inOrganization } from '../../../../src/platform/api/access.ts';
+import { mapList } from '../../../../src/platform/api/json-text.ts';
 import { eventStream } from '../../../../src/platform/api/responses.ts';
 import { defineRoute, type Route } from '../../../../src/platform/api/route.ts';
 import { sharesOf } from '../../../../src/platform/api/shares/tenant-shares.ts';
@@ -143,6 +144,41 @@ describe('while another organization reads', () => {
     expect([most, ...new Set(responses.map(({ status }) => status))]).toEqual([2, 204]);
     released?.resolve();
     expect((await held).status).toBe(204);
+  });
+});
+
+describe('a page of a long list', () => {
+  it('is built in slices between which others are served, and at once where there are none', async () => {
+    const made: string[] = [];
+    const large = defineRoute({
+      ...described('/large'),
+      responses: { 200: z.strictObject({ items: z.array(z.int()) }) },
+      handle: async () => ({
+        body: {
+          items: mapList([...Array(20).keys()], (row) => {
+            made.push('member');
+            return row;
+          }),
+        },
+      }),
+    });
+    await using scene = await open({ routes: [large] });
+    const { api, a, b } = scene;
+    const read = async (): Promise<number> => {
+      made.length = 0;
+      const over = new AbortController();
+      const reading = api.ask('GET', '/large', { key: a.key }).finally(() => over.abort());
+      while (!over.signal.aborted) {
+        await setImmediate();
+        made.push('turn');
+      }
+      expect((await reading).body.items).toHaveLength(20);
+      const members = made.slice(made.indexOf('member'), made.lastIndexOf('member'));
+      return members.filter((each) => each === 'turn').length;
+    };
+    expect(await read()).toBe(0);
+    expect((await api.ask('GET', '/api/v1/workspaces', { key: b.key })).status).toBe(200);
+    expect(await read()).toBeGreaterThanOrEqual(2);
   });
 });
 

@@ -9,6 +9,7 @@ import { defaultLimits } from '../../../../src/platform/api/limits.ts';
 import { createApi } from '../../../../src/platform/api/pipeline.ts';
 import { byteStream, eventStream } from '../../../../src/platform/api/responses.ts';
 import { defineRoute, type Streaming } from '../../../../src/platform/api/route.ts';
+import { type Admission, createAdmission } from '../../../../src/platform/api/shares/admission.ts';
 import {
   createOpenStreams,
   type OpenStream,
@@ -55,16 +56,20 @@ const REVOKED =
 
 describe('a stream of the platform', () => {
   let api: PlatformApi;
+  let admission: Admission;
   let streams: OpenStreams;
   let organization: string;
   let workspace: string;
   beforeAll(async () => {
     api = await createPlatformApi();
-    streams = createOpenStreams({
-      pools: onePool(api.database.store),
-      authenticator: api.authenticator,
+    const { authenticator, database } = api;
+    admission = createAdmission({
+      pools: onePool(database.store),
+      authenticator,
       log,
+      limits: defaultLimits,
     });
+    streams = admission.streams;
     organization = await api.addOrganization();
     workspace = await api.addWorkspace(organization);
   });
@@ -73,7 +78,7 @@ describe('a stream of the platform', () => {
   /** The stream after its first piece. */
   async function open(path: string, key: string) {
     const { authenticator, database } = api;
-    const parts = { pools: onePool(database.store), authenticator, log, limits: defaultLimits, streams };
+    const parts = { pools: onePool(database.store), authenticator, log, limits: defaultLimits, admission };
     const left = new AbortController();
     const headers = { 'x-api-key': key, ...(path === '/workspace' ? { 'x-tenant-id': workspace } : {}) };
     const { status, body } = await createApi(
@@ -243,6 +248,7 @@ describe('a route that takes access away', () => {
       'DELETE /api/v1/workspaces/current/members/{identity_id}',
       'DELETE /api/v1/workspaces/{workspace_id}',
       'DELETE /v1/sandboxes/{sandbox}/tokens/{token_id}',
+      'DELETE /v2/sandboxes/boxes/{name}/service-urls/{service_url_id}',
       'PATCH /api/v1/orgs/current/members/{identity_id}',
       'PATCH /api/v1/workspaces/current/members/{identity_id}',
     ]);

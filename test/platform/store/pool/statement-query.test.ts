@@ -84,14 +84,17 @@ describe('a run of a named statement', () => {
     expect(outcome?.error).toBeInstanceOf(SyntaxError);
   });
 
-  it('has no rows where a COMMIT follows it, whose tag is its result', () => {
-    const { query } = start({ hasCommit: true });
-    query.handleRowDescription({ fields: FIELDS });
-    query.handleDataRow({ fields: ['a', '1'] });
-    for (const text of ['INSERT 0 1', 'COMMIT']) query.handleCommandComplete({ text });
-    query.handleReadyForQuery();
-    expect(outcome?.result).toEqual({ command: 'COMMIT', rowCount: 0, rows: [] });
-  });
+  it.each(['1', 'no number'])(
+    'has no rows where a COMMIT follows it, also none that cannot be read: %s',
+    (size) => {
+      const { query } = start({ hasCommit: true });
+      query.handleRowDescription({ fields: FIELDS });
+      query.handleDataRow({ fields: ['a', size] });
+      for (const text of ['INSERT 0 1', 'COMMIT']) query.handleCommandComplete({ text });
+      query.handleReadyForQuery();
+      expect(outcome?.result).toEqual({ command: 'COMMIT', rowCount: 0, rows: [] });
+    },
+  );
 
   it('is refused where another statement has its name', () => {
     const { query } = start();

@@ -33,6 +33,13 @@ describe('a transaction', () => {
     expect(seen).toEqual(steps);
   });
 
+  it('that cannot be rolled back rejects with what its work failed with', async () => {
+    const { seen, connection } = createConnection(['rollback']);
+    const work = async (): Promise<never> => Promise.reject(new Error('work'));
+    await expect(runTransaction(connection, work)).rejects.toThrow('work');
+    expect(seen).toEqual(['begin', 'rollback']);
+  });
+
   it('runs one statement at a time, also after one that failed', async () => {
     const { connection } = createConnection();
     const [first, seen] = [Promise.withResolvers<never>(), [] as string[]];
