@@ -191,16 +191,18 @@ async function init(
     name: given.name ?? 'Default',
     key: given.key || undefined,
   });
-  if (created === 'there') {
+  const isThere = created === 'there';
+  if (isThere)
     process.stderr.write('An organization already exists, and the key is valid: nothing was changed.\n');
-    return 0;
+  else {
+    process.stderr.write(`organization ${created.organizationId}\nworkspace    ${created.workspaceId}\n`);
+    if (created.createdKey !== undefined) {
+      process.stderr.write('API key (shown only once):\n');
+      process.stdout.write(`${created.createdKey}\n`);
+    }
   }
-  process.stderr.write(`organization ${created.organizationId}\nworkspace    ${created.workspaceId}\n`);
-  if (created.createdKey !== undefined) {
-    process.stderr.write('API key (shown only once):\n');
-    process.stdout.write(`${created.createdKey}\n`);
-  }
-  return 0;
+  const { prepareSandboxes } = await import('./boxes/machine-preparation.ts');
+  return prepareSandboxes(config, isThere);
 }
 
 async function recover(config: PlatformConfig, organization: string | undefined): Promise<number> {

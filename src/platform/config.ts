@@ -48,24 +48,30 @@ const listenAddress = z.string().transform((text, context) => {
 const postgresUrl = z.string().refine((text) => /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text), {
   message: 'must be postgresql://user:password@host:port/database, with special characters percent-encoded',
 });
-const proxy = z.string().refine((text) => parseTrustedProxies([text]) !== undefined, {
-  message: 'must be an address or a range, for example 10.0.0.0/8',
-});
-const publicUrl = z.string().refine((text) => /^https:\/\/[^/?#]+\/?$/.test(text) && URL.canParse(text), {
-  message: 'must be https://host, without a path',
-});
+const RANGE = 'must be an address or a range, for example 10.0.0.0/8';
+const proxy = z.string().refine((text) => parseTrustedProxies([text]) !== undefined, RANGE);
+const isOrigin = (pattern: RegExp) =>
+  z
+    .string()
+    .refine((text) => pattern.test(text) && URL.canParse(text), 'must be https://host, without a path');
+const publicUrl = isOrigin(/^https:\/\/[^/?#]+\/?$/);
+const gatewayUrl = isOrigin(/^https?:\/\/[^/?#]+\/?$/);
+const DOMAIN = /^(?=.{1,200}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/;
 const checkpoints = z
   .string()
   .refine(
     (text) => /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:|[A-Za-z][A-Za-z0-9+.-]*:\/\/).+)$/s.test(text),
-    {
-      message: 'must be the path of a file or s3://bucket/prefix',
-    },
+    'must be the path of a file or s3://bucket/prefix',
   );
 const file = z.string().min(1);
 const limit = z.int().min(1).max(1_000_000_000);
 const quota = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const GIB = 1024 ** 3;
+/** What a caller may ask for, too. */
+const MAX_MILLICORES = 1_024_000;
+const MAX_BYTES = 2 ** 44;
+/** The kernel refuses a smaller file system. */
+const MIN_STORAGE_BYTES = 8 * 1024 ** 2;
 
 const schema = z.strictObject({
   role: z.enum(['serve', 'work', 'both']).default('both'),
@@ -91,14 +97,43 @@ const schema = z.strictObject({
   vault: z.strictObject({ master_key_file: file.optional() }).prefault({}),
   sandboxes: z
     .strictObject({
-      runtime: z.enum(['attached', 'none']).default('attached'),
+      runtime: z.enum(['attached', 'bubblewrap', 'auto', 'none']).default('auto'),
       attached_listen: file.optional(),
       sidecar_config: file.optional(),
       private_callbacks: z.boolean().default(true),
+      default_cpu_millicores: z.int().min(1).max(MAX_MILLICORES).default(2_000),
+      default_memory_bytes: z
+        .int()
+        .min(1)
+        .max(MAX_BYTES)
+        .default(2 * GIB),
+      default_storage_bytes: z
+        .int()
+        .min(MIN_STORAGE_BYTES)
+        .max(MAX_BYTES)
+        .default(2 * GIB),
+      snapshot_directories: z
+        .array(z.string().regex(/^\/./, 'must be an absolute path'))
+        .max(100)
+        .default([]),
+      // Of boxes of the default sizes, as many as `max_boxes`.
+      machine_lost_after_seconds: z.int().min(60).max(31_622_400).default(86_400),
       max_boxes: quota.default(100),
-      max_cpu_millicores: quota.default(64_000),
-      max_memory_bytes: quota.default(128 * GIB),
+      max_cpu_millicores: quota.default(200_000),
+      max_memory_bytes: quota.default(200 * GIB),
       max_storage_bytes: quota.default(512 * GIB),
+      max_snapshot_bytes: quota.default(64 * GIB),
+    })
+    .prefault({}),
+  gateway: z
+    .strictObject({
+      listen: listenAddress.optional(),
+      public_url: gatewayUrl.optional(),
+      domain: z.string().regex(DOMAIN, 'must be a domain such as boxes.example.com').optional(),
+      connections: limit.default(4_096),
+      connections_per_address: limit.default(256),
+      organization_requests: limit.default(256),
+      start_wait_ms: limit.max(600_000).default(30_000),
     })
     .prefault({}),
   limits: z
@@ -135,10 +170,23 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_SANDBOXES_ATTACHED_LISTEN', 'sandboxes.attached_listen', asText],
   ['SALLYPORT_PLATFORM_SANDBOXES_SIDECAR_CONFIG', 'sandboxes.sidecar_config', asText],
   ['SALLYPORT_PLATFORM_SANDBOXES_PRIVATE_CALLBACKS', 'sandboxes.private_callbacks', asLowerCaseBoolean],
+  ['SALLYPORT_PLATFORM_SANDBOXES_DEFAULT_CPU_MILLICORES', 'sandboxes.default_cpu_millicores', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_DEFAULT_MEMORY_BYTES', 'sandboxes.default_memory_bytes', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_DEFAULT_STORAGE_BYTES', 'sandboxes.default_storage_bytes', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_MACHINE_LOST_AFTER_SECONDS', 'sandboxes.machine_lost_after_seconds', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_SNAPSHOT_DIRECTORIES', 'sandboxes.snapshot_directories', asList],
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_BOXES', 'sandboxes.max_boxes', Number],
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_CPU_MILLICORES', 'sandboxes.max_cpu_millicores', Number],
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_MEMORY_BYTES', 'sandboxes.max_memory_bytes', Number],
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_STORAGE_BYTES', 'sandboxes.max_storage_bytes', Number],
+  ['SALLYPORT_PLATFORM_SANDBOXES_MAX_SNAPSHOT_BYTES', 'sandboxes.max_snapshot_bytes', Number],
+  ['SALLYPORT_PLATFORM_GATEWAY_LISTEN', 'gateway.listen', asText],
+  ['SALLYPORT_PLATFORM_GATEWAY_PUBLIC_URL', 'gateway.public_url', asText],
+  ['SALLYPORT_PLATFORM_GATEWAY_DOMAIN', 'gateway.domain', asText],
+  ['SALLYPORT_PLATFORM_GATEWAY_CONNECTIONS', 'gateway.connections', Number],
+  ['SALLYPORT_PLATFORM_GATEWAY_CONNECTIONS_PER_ADDRESS', 'gateway.connections_per_address', Number],
+  ['SALLYPORT_PLATFORM_GATEWAY_ORGANIZATION_REQUESTS', 'gateway.organization_requests', Number],
+  ['SALLYPORT_PLATFORM_GATEWAY_START_WAIT_MS', 'gateway.start_wait_ms', Number],
   ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
   ['SALLYPORT_PLATFORM_PUBLIC_URL', 'public_url', asText],
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
@@ -149,7 +197,7 @@ const variables: readonly Variable[] = [
 ];
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
-  const { database, audit, vault, sandboxes } = document;
+  const { database, audit, vault, sandboxes, gateway } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   return {
     /** `serve`: requests. `work`: jobs, schedules and other background work. */
@@ -182,7 +230,10 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       masterKeyFile: vault.master_key_file ?? join(dataDirectory, 'vault-master.key'),
     },
     sandboxes: {
-      /** `attached`: somebody else runs the box, and its proxy is here. `none`: no box can be created. */
+      /**
+       * `attached`: somebody else runs the box, and its proxy is here. `bubblewrap`: isolated on this machine. `auto`: isolated where
+       * the machine can, else attached. `none`: no box can be created.
+       */
       runtime: sandboxes.runtime,
       /** Where attached boxes find their proxy: `ADDRESS:PORT` or `ADDRESS:FIRST-LAST`. Undefined: on loopback. */
       attachedListen: sandboxes.attached_listen,
@@ -190,13 +241,37 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       sidecarConfigFile: sandboxes.sidecar_config && resolve(sandboxes.sidecar_config),
       /** Of their rules: whether a callback may name loopback or a private address. */
       allowsPrivateCallbacks: sandboxes.private_callbacks,
+      /** Of a box whose creator asks for none. */
+      defaultSizes: {
+        cpuMillicores: sandboxes.default_cpu_millicores,
+        memoryBytes: sandboxes.default_memory_bytes,
+        /** Undefined: nothing holds it, because somebody else runs the box. */
+        storageBytes: sandboxes.runtime === 'attached' ? undefined : sandboxes.default_storage_bytes,
+      },
+      /** The boxes of a machine that was not seen for so long have failed. */
+      machineLostAfterSeconds: sandboxes.machine_lost_after_seconds,
+      /** Snapshots are made of these and what is below them, for every workspace; of nothing else. */
+      snapshotDirectories: sandboxes.snapshot_directories.map((one) => resolve(one)),
       /** Of each workspace. */
       quotas: {
         boxes: sandboxes.max_boxes,
         cpuMillicores: sandboxes.max_cpu_millicores,
         memoryBytes: sandboxes.max_memory_bytes,
         storageBytes: sandboxes.max_storage_bytes,
+        snapshotBytes: sandboxes.max_snapshot_bytes,
       },
+    },
+    /** Of the sandboxes. */
+    gateway: {
+      listen: gateway.listen ?? besideApi(document.listen),
+      /** How clients reach the gateway of this machine; undefined: at its listener. */
+      publicUrl: gateway.public_url?.replace(/\/$/, ''),
+      domain: gateway.domain,
+      connections: gateway.connections,
+      connectionsPerAddress: gateway.connections_per_address,
+      /** That run at once of one organization; a key may have half of them. */
+      organizationRequests: gateway.organization_requests,
+      startWaitMs: gateway.start_wait_ms,
     },
     limits: toLimits(document.limits),
     // The schema has checked every entry.
@@ -205,6 +280,11 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
     publicUrl: document.public_url,
     logLevel: document.log.level,
   };
+}
+
+/** On loopback, at the port after that of the API: two processes of a machine have two of each. */
+function besideApi({ port }: ListenAddress): ListenAddress {
+  return { host: '127.0.0.1', port: port === 0 ? 0 : port === 65_535 ? port - 1 : port + 1 };
 }
 
 function toLimits(given: Readonly<Record<string, number>>): ServerLimits {

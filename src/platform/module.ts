@@ -1,7 +1,9 @@
 // A module: one part of the platform in a folder of its own, which `modules.ts` lists. What surrounds it (access, audit,
 // tenants, documents, migrations, jobs, start and drain) is the same for all modules, and works with what is declared here.
 import type { Log } from '../base/log.ts';
+import type { Admission } from './api/shares/admission.ts';
 import type { Info } from './api/contract/info.ts';
+import type { Meters } from './api/metrics.ts';
 import type { Route } from './api/route.ts';
 import type { PlatformConfig } from './config.ts';
 import type { Store } from './store/database.ts';
@@ -42,6 +44,10 @@ export type StartContext = Wiring & {
   /** Of connections apart from those of requests: its statements may take minutes. */
   readonly store: Store;
   readonly log: Log;
+  /** Of a process that serves: for listeners besides that of the API. */
+  readonly admission?: Admission | undefined;
+  /** Where metrics are configured. */
+  readonly meters?: Meters | undefined;
   /** The command of this program, which its own subcommands are appended to. */
   readonly program: readonly string[];
   /** Requests are served by this process, or jobs and other background work run in it, or both. */

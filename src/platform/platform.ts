@@ -1,11 +1,11 @@
 // The composition root: turns a config and the modules into one running process of the platform, and closes its parts in
 // the right order. A process serves requests, or runs jobs and other background work, or does both.
 import { describeBug, type Log } from '../base/log.ts';
+import { type Admission, createAdmission } from './api/shares/admission.ts';
 import { createApi } from './api/pipeline.ts';
 import { withDocuments } from './api/openapi/documents.ts';
 import type { Route } from './api/route.ts';
 import { type FinishedRequest, openServer, type Server, type ServerOptions } from './api/server.ts';
-import { createOpenStreams } from './api/stream/open-streams.ts';
 import type { PlatformConfig } from './config.ts';
 import { warnWithoutOrganization } from './first-start.ts';
 import { createAuthenticator } from './identity/authentication.ts';
@@ -64,20 +64,22 @@ export async function openPlatform(
   });
   if (exposed !== undefined) opened.adopt(exposed.server, (one) => one.close());
   const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
+  const admission = roles.serves ? openAdmission(config, { pools, notifications, log }, opened) : undefined;
   // Closed after the jobs, which may need them; started before the first request.
   const parts = opened.use(new AsyncDisposableStack());
   const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
   const wiring: Wiring = { config, vault, send: jobs.send, notifications };
   const { signal } = draining;
-  await startModules(modules, { ...wiring, store: pools.long, log, program, roles, signal }, parts);
+  const process = { store: pools.long, log, program, roles, signal, admission, meters: exposed?.metrics };
+  await startModules(modules, { ...wiring, ...process }, parts);
   await jobs.work();
   isStarted = true;
-  if (roles.serves) {
+  if (admission !== undefined) {
     const info = modules.flatMap((module) => module.info ?? []);
     const routes = withDocuments({ routes: createRoutes(wiring, modules), version, info, isReady });
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
     const output = { log, writeRequest, onFinished };
-    server = await serve(config, { routes, pools, notifications, ...output }, opened);
+    server = await serve(config, { routes, admission, ...output }, opened);
   }
   await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
@@ -99,6 +101,24 @@ async function openMetrics({ metricsListen }: PlatformConfig, source: MetricsSou
   return open(metricsListen, source);
 }
 
+type Ground = { readonly pools: Pools; readonly notifications: Notifications; readonly log: Log };
+
+function openAdmission(
+  { limits }: PlatformConfig,
+  { pools, notifications, log }: Ground,
+  opened: AsyncDisposableStack,
+): Admission {
+  const authenticator = createAuthenticator({
+    now: () => Date.now(),
+    onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
+  });
+  opened.defer(() => authenticator.settle());
+  const admission = createAdmission({ pools, authenticator, log, limits });
+  // Not waited for: without the connection the streams are confirmed every half minute.
+  void watchRevocations(notifications, (organizationId) => void admission.streams.sweep(organizationId));
+  return admission;
+}
+
 /** In the order of the list. What was started before one that fails is closed. */
 async function startModules(
   modules: readonly Module[],
@@ -113,24 +133,15 @@ async function startModules(
 
 type Served = Pick<ServerOptions, 'log' | 'writeRequest' | 'onFinished'> & {
   readonly routes: readonly Route[];
-  readonly pools: Pools;
-  readonly notifications: Notifications;
+  readonly admission: Admission;
 };
 
 async function serve(
   { listen, limits, trustedProxies, publicUrl }: PlatformConfig,
-  { routes, pools, notifications, log, writeRequest, onFinished }: Served,
+  { routes, admission, log, writeRequest, onFinished }: Served,
   opened: AsyncDisposableStack,
 ): Promise<Server> {
-  const authenticator = createAuthenticator({
-    now: () => Date.now(),
-    onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
-  });
-  opened.defer(() => authenticator.settle());
-  const streams = createOpenStreams({ pools, authenticator, log });
-  // Not waited for: without the connection the streams are confirmed every half minute.
-  void watchRevocations(notifications, (organizationId) => void streams.sweep(organizationId));
-  const api = createApi(routes, { pools, authenticator, log, limits, streams });
+  const api = createApi(routes, { ...admission, log, limits, admission });
   // After the last request.
   opened.defer(() => api.settle());
   const output = { log, writeRequest, onFinished };

@@ -1,7 +1,8 @@
 // `sallyport platform` as a real process on a real PostgreSQL: its start and its drain, two processes on one database,
 // and invalid settings.
 import { randomUUID } from 'node:crypto';
-import { chmod, readFile, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
@@ -11,7 +12,7 @@ import {
 } from '../support/platform-database.ts';
 import { type PlatformOptions, initPlatform, startPlatform } from '../support/platform-process.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
-import { program, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
+import { type Finished, program, runToEnd, type SpawnedProcess } from '../support/spawned-process.ts';
 import { WireClient } from '../support/wire-client.ts';
 import { connectOnce } from '../../src/platform/store/database.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
@@ -45,6 +46,7 @@ function environmentOf({ dataDirectory, database }: PlatformOptions): Record<str
   return {
     SALLYPORT_PLATFORM_LISTEN: '127.0.0.1:0',
     SALLYPORT_PLATFORM_DATA_DIR: dataDirectory,
+    SALLYPORT_PLATFORM_SANDBOXES_RUNTIME: 'attached',
     ...(database && {
       DATABASE_URL: database.url,
       SALLYPORT_PLATFORM_DATABASE_OWNER_URL: database.ownerUrl,
@@ -221,6 +223,31 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     const bad = { ...env, SALLYPORT_BOOTSTRAP_API_KEY: 'hush' };
     const rejected = await runToEnd(process.execPath, [program, 'platform', 'init'], { env: bad });
     expect([rejected.code, rejected.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
+  });
+
+  it('says with `init` what runs sandboxes here, and succeeds where they cannot be prepared', async () => {
+    const options = await onDatabase();
+    const env = {
+      ...environmentOf(options),
+      SALLYPORT_BOOTSTRAP_API_KEY: key,
+      SALLYPORT_PLATFORM_SANDBOXES_RUNTIME: 'auto',
+    };
+    const init = (): Promise<Finished> => runToEnd(process.execPath, [program, 'platform', 'init'], { env });
+    // Where this machine can isolate boxes, this is a file in the place of the directory.
+    const place = join(options.dataDirectory, 'box-host');
+    await mkdir(options.dataDirectory);
+    await writeFile(place, '');
+    const refused = await init();
+    expect([refused.code, refused.stdout]).toEqual([0, '']);
+    expect(refused.stderr).toMatch(/prepared with the first one|Sandboxes will be attached/);
+    await rm(place);
+    const made = await init();
+    expect([made.code, made.stdout]).toEqual([0, '']);
+    expect(made.stderr).toMatch(/isolated by bubblewrap [0-9.]+, and their base is made|will be attached/);
+    const isMade = existsSync(join(place, 'bubblewrap', 'snapshots', 'base'));
+    expect(isMade).toBe(made.stderr.includes('base is made'));
+    const again = await init();
+    expect(again.stderr.includes('Sandboxes will be')).toBe(!isMade);
   });
 
   it('shares its database with a second platform', { tags: ['long'] }, async () => {

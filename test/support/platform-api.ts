@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createLog } from '../../src/base/log.ts';
+import { type Admission, createAdmission } from '../../src/platform/api/shares/admission.ts';
 import type { Api, ApiRequest } from '../../src/platform/api/api-request.ts';
 import { defaultLimits, type ServerLimits } from '../../src/platform/api/limits.ts';
 import { withDocuments } from '../../src/platform/api/openapi/documents.ts';
@@ -65,6 +66,8 @@ export type PlatformApi = AsyncDisposable & {
   /** For a server in front of it. */
   readonly api: Api;
   readonly authenticator: Authenticator;
+  /** For other listeners of the process. */
+  readonly admission: Admission;
   readonly vault: Vault;
   readonly masterKeyFile: string;
   /** The lines of the log so far. */
@@ -149,13 +152,18 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     version: '0.0.0',
     isReady: () => true,
   });
-  const api = createApi(options.wrap === undefined ? routes : routes.map(options.wrap), {
+  const parts = {
     pools: onePool(store),
     authenticator,
     log: createLog('trace', { write: (line) => void logged.push(line) }),
+    limits: { ...defaultLimits, bodyBytes: options.maxBodyBytes ?? 1024 * 1024, ...options.limits },
+  };
+  const admission = createAdmission(parts);
+  const api = createApi(options.wrap === undefined ? routes : routes.map(options.wrap), {
+    ...parts,
+    admission,
     // The tests of routes look at each event.
     failureRates: { key: NO_LIMIT, organization: NO_LIMIT },
-    limits: { ...defaultLimits, bodyBytes: options.maxBodyBytes ?? 1024 * 1024, ...options.limits },
   });
   return {
     ...createTenants(database),
@@ -163,6 +171,7 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
     routes,
     api,
     authenticator,
+    admission,
     vault: wiring.vault,
     masterKeyFile,
     logged,

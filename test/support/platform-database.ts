@@ -31,7 +31,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   const database = `test_${randomBytes(8).toString('hex')}`;
   const template = options.isMigrated === false ? 'template1' : server.template;
   await connectOnce(server.ownerConnection, (client) =>
-    client.query(`create database ${database} template ${template}`),
+    client.query(`create database ${database} template ${template} strategy file_copy`),
   );
   const connection = { ...server.connection, database };
   const ownerConnection = { ...server.ownerConnection, database };

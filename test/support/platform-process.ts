@@ -58,6 +58,8 @@ function environmentOf({ dataDirectory, database, env }: PlatformOptions): Recor
   return {
     SALLYPORT_PLATFORM_LISTEN: '127.0.0.1:0',
     SALLYPORT_PLATFORM_DATA_DIR: dataDirectory,
+    // A test that wants isolated boxes says so: `init` would look at the machine each time.
+    SALLYPORT_PLATFORM_SANDBOXES_RUNTIME: 'attached',
     ...(database === undefined
       ? {}
       : { DATABASE_URL: database.url, SALLYPORT_PLATFORM_DATABASE_OWNER_URL: database.ownerUrl }),

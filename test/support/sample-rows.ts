@@ -60,6 +60,22 @@ const STATEMENTS: Readonly<Record<number, string>> = {
       select workspace_id, id, 'new', 'provisioning', 'created' from boxes;
     insert into box_machines (id) values (gen_random_uuid());
   `,
+  15: `update boxes set runtime = 'attached'; update box_machines set runtime = 'attached', holds_storage = false`,
+  16: `
+    update boxes set profile_problem = '[{"loc": ["body"], "msg": "x", "type": "value_error"}]';
+    update box_machines set lost_at = now();
+  `,
+  17: `
+    insert into snapshots (workspace_id, name, status) values ('${WORKSPACE}', 'tools', 'ready');
+    update boxes set snapshot_id = snapshots.id from snapshots
+  `,
+  18: `update box_machines set gateway_url = 'http://127.0.0.1:8081'`,
+  19: `
+    insert into box_service_tokens (workspace_id, box_id, port, hash, api_key_id, created_by, expires_at)
+      select b.workspace_id, b.id, 80, '\\x09', k.id, k.id, now() + interval '1 hour'
+      from boxes b, api_keys k where k.short_key = 'sk...2'
+  `,
+  20: `update boxes set asks_capacity = true, fs_capacity_bytes = 67108864`,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -30,6 +30,8 @@ export type TestSidecarOptions = {
   readonly names?: Readonly<Record<string, readonly string[] | Error | Promise<readonly string[]>>>;
   /** The clock of the callback cache, in milliseconds. */
   readonly now?: () => number;
+  /** Files that the process may open. */
+  readonly openFiles?: number;
   /** Opens the admin API on 127.0.0.1:0. */
   readonly admin?: boolean;
   /** A directory for the sealed store, as at a start, or a store of the test; the state is restored at once. */
@@ -104,6 +106,7 @@ export async function createTestSidecar(options: TestSidecarOptions = {}): Promi
       return response.map((address): ResolvedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
     },
     ...(options.now ? { now: options.now } : {}),
+    ...(options.openFiles ? { openFiles: options.openFiles } : {}),
     ...(store ? { store } : {}),
   });
   const records = (): LogRecord[] => lines.filter((line) => line['msg'] === 'exchange');

@@ -32,9 +32,10 @@ export function createTestWiring({
 
 /** Boxes can be created, as many as a test needs; what runs them is up to the test. */
 const SANDBOXES = {
-  runtime: 'attached',
+  runtime: 'bubblewrap',
   ...{ max_boxes: 1e6, max_cpu_millicores: 1e12, max_memory_bytes: Number.MAX_SAFE_INTEGER },
-  max_storage_bytes: Number.MAX_SAFE_INTEGER,
+  ...{ max_storage_bytes: Number.MAX_SAFE_INTEGER, max_snapshot_bytes: Number.MAX_SAFE_INTEGER },
+  snapshot_directories: ['/srv/snapshots'],
 };
 
 /** The defaults, with a document over them. */

@@ -7,9 +7,9 @@ import { boxParams, type BoxParts, oneBox, requireRuntime, shared, withToken } f
 import { shownBox } from './box-schema.ts';
 import { mintProxyToken } from './box-secrets.ts';
 import { changeBox, deleteBox, prepareRefresh, startBox, stopBox } from './box-writing.ts';
-import { findBox, lockBox, toShownBox } from './boxes.ts';
+import { findBox, gatewayUrl, lockBox, toShownBox } from './boxes.ts';
 import { announce } from './box-moves.ts';
-import { readUsage } from './quotas.ts';
+import { readSnapshotBytes, readUsage } from './sizes/quotas.ts';
 
 /** Clients send `{}`, and newer ones may send more. */
 const anything = z.looseObject({}).optional();
@@ -83,8 +83,9 @@ const refreshRoute = (parts: BoxParts): Route =>
       return { body: toShownBox(box), resources: [box.id], resourceNames: [box.name] };
     },
     after: () => parts.wake(),
-    async respond(call, { body }) {
-      return { body: toShownBox(await parts.waiting.untilApplied(call, String(body.id))) };
+    keep: (_, { body }) => String(body.id),
+    async respond(call, id) {
+      return { body: toShownBox(await parts.waiting.untilApplied(call, id)) };
     },
   });
 
@@ -110,13 +111,15 @@ const tokenRoute = (parts: BoxParts): Route =>
         .set({ sealed_token, token_version: version })
         .where('id', '=', box.id)
         .returningAll()
+        .returning(gatewayUrl)
         .executeTakeFirstOrThrow();
       await announce(db, box.id);
       return { body: toShownBox(changed), resources: [box.id], resourceNames: [box.name] };
     },
     after: () => parts.wake(),
-    async respond(call, { body }) {
-      return { body: await withToken(parts, call, await parts.waiting.untilApplied(call, String(body.id))) };
+    keep: (_, { body }) => String(body.id),
+    async respond(call, id) {
+      return { body: await withToken(parts, call, await parts.waiting.untilApplied(call, id)) };
     },
   });
 
@@ -166,6 +169,7 @@ const usage = z
   .strictObject({
     ...{ sandbox_count: count, sandbox_limit: count, cpu_millicores: count, cpu_millicores_limit: count },
     ...{ memory_bytes: count, memory_bytes_limit: count, storage_bytes: count, storage_bytes_limit: count },
+    ...{ snapshot_bytes: count, snapshot_bytes_limit: count },
   })
   .meta({ id: 'SandboxUsage' });
 
@@ -185,6 +189,8 @@ const usageRoute = ({ quotas }: BoxParts): Route =>
         ...{ cpu_millicores: used.cpuMillicores, cpu_millicores_limit: quotas.cpuMillicores },
         ...{ memory_bytes: used.memoryBytes, memory_bytes_limit: quotas.memoryBytes },
         ...{ storage_bytes: used.storageBytes, storage_bytes_limit: quotas.storageBytes },
+        snapshot_bytes: await readSnapshotBytes(db, workspaceId),
+        snapshot_bytes_limit: quotas.snapshotBytes,
       };
       return { body };
     },

@@ -1,9 +1,9 @@
 // Moves of boxes between their states in the database: each leaves a row with its reason, and wakes whoever waits for the box or
 // reconciles it. A row that was moved by another is not moved.
-import type { Store, Transaction } from '../store/database.ts';
+import type { Transaction } from '../store/database.ts';
 import { notify } from '../store/postgres/notifications.ts';
 import { sql } from '../store/sql.ts';
-import type { BoxRow } from './boxes.ts';
+import { type BoxRow, gatewayUrl, type PlacedRow } from './boxes.ts';
 import { type BoxStatus, isMove, type MoveReason, type Place } from './box-states.ts';
 
 type Set = Partial<
@@ -13,6 +13,9 @@ type Set = Partial<
     | 'desired'
     | 'desired_reason'
     | 'applied_version'
+    | 'applied_token_version'
+    | 'applied_profile_id'
+    | 'applied_profile_version'
     | 'proxy_url'
     | 'needs_proxy_token'
     | 'ca_pem'
@@ -33,7 +36,7 @@ export type Move = {
 export async function moveBox(
   trx: Transaction,
   { id, workspaceId, from, to, reason, set = {} }: Move,
-): Promise<BoxRow | undefined> {
+): Promise<PlacedRow | undefined> {
   if (!isMove(from, to, reason)) throw new Error(`no box moves from ${from} to ${to} as ${reason}`);
   const moved = await trx
     .updateTable('boxes')
@@ -50,6 +53,7 @@ export async function moveBox(
     // Another request may want it to run by now: nothing would start a box that is stopped.
     .$if(to === 'stopped', (query) => query.where('desired', '=', 'stopped'))
     .returningAll()
+    .returning(gatewayUrl)
     .executeTakeFirst();
   if (moved === undefined) return undefined;
   await noteMove(trx, { id, workspaceId, from, to, reason });
@@ -72,19 +76,45 @@ export async function announce(trx: Transaction, id: string): Promise<void> {
   await notify(trx, 'sandboxes', id);
 }
 
-/** The row of a box of which nothing is left on its machine. */
-export async function deleteRow(store: Pick<Store, 'write'>, id: string): Promise<void> {
-  await store.write(async (trx) => {
-    const gone = await trx
-      .deleteFrom('boxes')
-      .where('id', '=', id)
-      .where('status', '=', 'deleting')
-      .returning('workspace_id')
-      .executeTakeFirst();
-    if (gone === undefined) return;
-    await noteMove(trx, {
-      ...{ id, workspaceId: gone.workspace_id },
-      ...{ from: 'deleting', to: 'gone', reason: 'removed' },
-    });
-  });
+type Deleted = Pick<BoxRow, 'id' | 'workspace_id' | 'machine_id' | 'status'>;
+type Deletion = {
+  readonly reason: 'delete_requested' | 'not_awaited' | 'expired';
+  readonly updatedBy?: string;
+};
+
+/**
+ * Of a row that the caller has locked. Where nobody can remove anything of the box, because no machine has taken it or its machine is
+ * lost, its row goes at once: a machine that comes back removes what no row knows.
+ */
+export async function beginDeletion(
+  trx: Transaction,
+  { id, workspace_id: workspaceId, machine_id: machineId, status }: Deleted,
+  { reason, updatedBy }: Deletion,
+): Promise<void> {
+  const set = updatedBy === undefined ? {} : { updated_by: updatedBy };
+  if (status !== 'deleting')
+    await moveBox(trx, { id, workspaceId, from: status, to: 'deleting', reason, set });
+  if (machineId === null) await removeRow(trx, id, 'removed');
+  else if (await isLost(trx, machineId)) await removeRow(trx, id, 'machine_lost');
+}
+
+async function isLost(trx: Transaction, machineId: string): Promise<boolean> {
+  const lost = trx.selectFrom('box_machines').select('id').where('id', '=', machineId);
+  return (await lost.where('lost_at', '<', sql<Date>`now()`).executeTakeFirst()) !== undefined;
+}
+
+/** The row of a box that is being deleted and of which nothing is left, or that nobody waits for any more. */
+export async function removeRow(
+  trx: Transaction,
+  id: string,
+  reason: 'removed' | 'machine_lost',
+): Promise<void> {
+  const gone = await trx
+    .deleteFrom('boxes')
+    .where('id', '=', id)
+    .where('status', '=', 'deleting')
+    .returning('workspace_id')
+    .executeTakeFirst();
+  if (gone === undefined) return;
+  await noteMove(trx, { id, workspaceId: gone.workspace_id, from: 'deleting', to: 'gone', reason });
 }

@@ -4,6 +4,7 @@ import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import { inWorkspace } from '../api/access.ts';
 import { sandboxErrors } from '../api/contract/error-formats.ts';
+import type { JsonSource } from '../api/responses.ts';
 import { type Responding, type Route, UNTRACKED_READ, defineRoute } from '../api/route.ts';
 import { SANDBOX_ID } from '../../base/sandbox-id.ts';
 import { boxChange, boxList, boxQuery, newBox, type ShownBox, shownBox } from './box-schema.ts';
@@ -11,7 +12,7 @@ import { preparePolicy } from './box-policy.ts';
 import { withProxyToken } from './box-secrets.ts';
 import type { BoxWaiting } from './box-waiting.ts';
 import { type BoxWriting, changeBox, createBox, deleteBox, prepareChange } from './box-writing.ts';
-import { type AwaitedRow, findBox, listBoxes, lockBox, toShownBox } from './boxes.ts';
+import { type AwaitedRow, findBox, listBoxes, lockBox, toShownBox, toStatusMessage } from './boxes.ts';
 
 /** What the routes of boxes are made with. */
 export type BoxParts = BoxWriting & {
@@ -44,6 +45,11 @@ export async function withToken({ secrets }: BoxParts, call: Responding, box: Aw
   const token = await call.write((trx) => secrets.openToken(trx, box));
   return { ...shown, proxy_url: withProxyToken(box.proxy_url, token) };
 }
+
+/** The response, or what is waited for: the rules of a box may be large. */
+type KeptToWait =
+  | { readonly body: JsonSource<ShownBox> }
+  | { readonly id: string; readonly seconds?: number | null | undefined };
 
 export function createBoxRoutes(parts: BoxParts): readonly Route[] {
   return [listRoute, createRoute(parts), readRoute, statusRoute, changeRoute(parts), deleteRoute(parts)];
@@ -87,10 +93,12 @@ const createRoute = (parts: BoxParts): Route =>
       return { body: toShownBox(box), resources: [box.id], resourceNames: [box.name] };
     },
     after: () => parts.wake(),
-    async respond(call, { body }) {
-      const { wait_for_ready: waits, timeout } = call.body;
-      if (waits !== true) return { body };
-      const ready = await parts.waiting.untilReady(call, String(body.id), timeout);
+    keep({ body: { wait_for_ready: waits, timeout: seconds } }, { body }): KeptToWait {
+      return waits === true ? { id: String(body.id), seconds } : { body };
+    },
+    async respond(call, kept) {
+      if ('body' in kept) return kept;
+      const ready = await parts.waiting.untilReady(call, kept.id, kept.seconds);
       return { body: await withToken(parts, call, ready) };
     },
   });
@@ -119,8 +127,8 @@ const statusRoute = defineRoute({
   responses: { 200: shownBox.pick({ status: true, status_message: true }) },
   failures: [404],
   async handle({ db, workspaceId, params: { name } }) {
-    const { status, status_message } = await findBox(db, { workspaceId, box: name });
-    return { body: { status, status_message } };
+    const box = await findBox(db, { workspaceId, box: name });
+    return { body: { status: box.status, status_message: toStatusMessage(box) } };
   },
 });
 
@@ -145,10 +153,12 @@ const changeRoute = (parts: BoxParts): Route =>
       return { body: toShownBox(box), resources: [box.id], resourceNames: [box.name] };
     },
     after: () => parts.wake(),
-    async respond(call, { body }) {
-      const { proxy_config: document, proxy_profile_id: profileId } = call.body;
-      if (document === undefined && profileId === undefined) return { body };
-      return { body: toShownBox(await parts.waiting.untilApplied(call, String(body.id))) };
+    keep({ body: { proxy_config: document, proxy_profile_id: profileId } }, { body }): KeptToWait {
+      return document === undefined && profileId === undefined ? { body } : { id: String(body.id) };
+    },
+    async respond(call, kept) {
+      if ('body' in kept) return kept;
+      return { body: toShownBox(await parts.waiting.untilApplied(call, kept.id)) };
     },
   });
 

@@ -1,8 +1,7 @@
 // What callers send about boxes and what they see. Fields that are not known here are ignored: clients may be newer. Those that
 // are known and cannot be had yet are rejected, because a caller would rely on them.
-import { isObject } from '../../base/json/json-document.ts';
 import { LINE } from '../../base/json/printable-text.ts';
-import { z } from '../../base/schema.ts';
+import { withoutPrototype, z } from '../../base/schema.ts';
 import { boxName } from './box-names.ts';
 import { boxStatuses } from './box-states.ts';
 
@@ -24,22 +23,13 @@ const minutes = optional(
 // Its own limits before those of `int`: of one that is too large only the lower one helps.
 const bytes = optional(z.number().min(1, { abort: true }).max(MAX_BYTES, { abort: true }).int());
 
-/** Of a record zod leaves out a member of this name without a word: a caller would rely on what is not there. */
-const withoutPrototype = <T extends z.ZodType>(schema: T) =>
-  z
-    .preprocess((input, context) => {
-      if (isObject(input) && Object.hasOwn(input, '__proto__'))
-        context.addIssue({ code: 'custom', path: ['__proto__'], message: PROTOTYPE });
-      return input;
-    }, schema)
-    .describe('No member may have the name __proto__');
-const PROTOTYPE = 'This name is not supported anywhere: choose another one';
-
 const proxyConfig = optional(withoutPrototype(z.record(z.string(), z.unknown())));
 const profileId = optional(z.guid()).describe(
   'Null: none. A new sandbox without it has the default of the workspace',
 );
 
+const LABELS =
+  'At most 64; names have at most 128 characters, values 256, none of them a control character; no name may be __proto__';
 const CONTROLS = 'Input must have no control characters';
 const LABEL = 'The name of a label must have at most 128 characters, none of them a control character';
 const labels = optional(
@@ -48,9 +38,12 @@ const labels = optional(
       .record(z.string(), z.string().max(256, { abort: true }).regex(LINE, CONTROLS))
       .refine((all) => Object.keys(all).length <= 64, 'Input must have at most 64 entries')
       .refine((all) => Object.keys(all).every((key) => key.length <= 128 && LINE.test(key)), LABEL),
-  ),
+  ).describe(LABELS),
 );
 
+const VARIABLES =
+  'At most 200; names are those of variables, of at most 128 characters, and not __proto__; values have at most 32768 characters, none of them NUL';
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const envVars = optional(
   withoutPrototype(
     z.record(z.string(), z.string().max(32_768)).superRefine((vars, context) => {
@@ -58,13 +51,14 @@ const envVars = optional(
       if (names.length > 200)
         context.addIssue({ code: 'custom', message: 'Input must have at most 200 entries' });
       for (const name of names)
-        if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) || vars[name]?.includes('\0'))
+        if (!VARIABLE.test(name) || vars[name]?.includes('\0'))
           context.addIssue({ code: 'custom', path: [name], message: ENV_VAR });
     }),
-  ),
+  ).describe(VARIABLES),
 );
 const ENV_VAR = 'A variable must have a name of letters, digits and underscores, and a value without NUL';
 
+const DEFAULT_SIZE = 'Null: the default of the installation';
 const sizes = {
   vcpus: optional(
     z
@@ -75,6 +69,13 @@ const sizes = {
   cpu_millicores: optional(z.int().min(1).max(MAX_MILLICORES)),
   mem_bytes: bytes,
   fs_capacity_bytes: bytes,
+};
+
+const describedSizes = {
+  vcpus: sizes.vcpus.describe(DEFAULT_SIZE),
+  cpu_millicores: sizes.cpu_millicores.describe(DEFAULT_SIZE),
+  mem_bytes: sizes.mem_bytes.describe(DEFAULT_SIZE),
+  fs_capacity_bytes: sizes.fs_capacity_bytes.describe(DEFAULT_SIZE),
 };
 
 const lifetimes = { idle_ttl_seconds: minutes, delete_after_stop_seconds: minutes };
@@ -88,12 +89,14 @@ export const newBox = z
     proxy_config: proxyConfig,
     proxy_profile_id: profileId,
     ...lifetimes,
-    ...sizes,
+    ...describedSizes,
     env_vars: envVars,
     labels,
-    snapshot_id: optional(z.string().max(200)),
+    snapshot_id: optional(z.string().max(200)).describe(
+      'Null: the base. Of the three, the first that is given counts',
+    ),
     snapshot_name: optional(z.string().max(200)),
-    snapshot: optional(z.string().max(200)),
+    snapshot: optional(z.string().max(200)).describe('A name or an id'),
     mount_config: z.null({ error: MOUNTS }).optional(),
     restore_memory: z.literal(false, { error: RESTORE }).nullable().optional(),
     wait_for_ready: optional(z.boolean()),
@@ -119,9 +122,13 @@ export const shownBox = z
     id: z.uuid(),
     name: z.string(),
     status: z.enum(boxStatuses),
-    status_message: z.string().nullable(),
+    status_message: z.string().nullable().describe('Why it failed, or what its machine does not hold'),
+    runtime: z
+      .enum(['attached', 'bubblewrap'])
+      .nullable()
+      .describe('attached: somebody else runs it, and nothing isolates it. Null until its first start'),
     dataplane_url: z.string().nullable(),
-    snapshot_id: z.string().nullable(),
+    snapshot_id: z.string().nullable().describe('Null: the base'),
     size_class: z.null(),
     vcpus: z.number().nullable(),
     cpu_millicores: z.int().nullable(),

@@ -10,6 +10,8 @@ export type MoveReason =
   | 'created'
   | 'started'
   | 'start_requested'
+  /** By a request to its data plane or to a port of it. */
+  | 'data_plane_request'
   | 'start_failed'
   | 'stop_requested'
   | 'idle'
@@ -19,27 +21,34 @@ export type MoveReason =
   | 'delete_requested'
   | 'not_awaited'
   | 'expired'
+  /** Its machine has not been seen for so long that it is not waited for. */
+  | 'machine_lost'
   | 'removed';
 
 /** `new` and `gone` have no row. */
 export type Place = BoxStatus | 'new' | 'gone';
 
 const DELETIONS: readonly MoveReason[] = ['delete_requested', 'not_awaited', 'expired'];
+const STARTS: readonly MoveReason[] = ['start_requested', 'data_plane_request'];
 const STOPS: readonly MoveReason[] = ['stop_requested', 'idle'];
 
 const MOVES: Readonly<Record<Place, Readonly<Partial<Record<Place, readonly MoveReason[]>>>>> = {
   new: { provisioning: ['created'] },
-  provisioning: { ready: ['started'], failed: ['start_failed'], stopped: STOPS, deleting: DELETIONS },
+  provisioning: {
+    ready: ['started'],
+    failed: ['start_failed', 'machine_lost'],
+    ...{ stopped: STOPS, deleting: DELETIONS },
+  },
   ready: {
     // It runs no more, or with rules that are older than those that were acknowledged: it serves nobody until it is started again.
     provisioning: ['runtime_lost', 'policy_lost'],
-    failed: ['runtime_failed'],
+    failed: ['runtime_failed', 'machine_lost'],
     stopped: STOPS,
     deleting: DELETIONS,
   },
-  failed: { provisioning: ['start_requested'], stopped: STOPS, deleting: DELETIONS },
-  stopped: { provisioning: ['start_requested'], deleting: DELETIONS },
-  deleting: { gone: ['removed'] },
+  failed: { provisioning: STARTS, stopped: STOPS, deleting: DELETIONS },
+  stopped: { provisioning: STARTS, deleting: DELETIONS },
+  deleting: { gone: ['removed', 'machine_lost'] },
   gone: {},
 };
 
@@ -55,8 +64,12 @@ export type BoxState = {
   readonly policyVersion: number;
   /** Of the document that the runtime has acknowledged. */
   readonly appliedVersion: number;
+  /** Of the latest document that the runtime has rejected: the same one is rejected again. */
+  readonly rejectedVersion: number;
   /** The proxy has the current token. */
   readonly hasToken: boolean;
+  /** Of the document of its proxy profile, where the box has another one and this one was not tried in vain. */
+  readonly newerProfile: number | undefined;
 };
 
 /** `refit`: start again what runs, for what is no part of its policy. `halt`: it runs although the row says that it does not. */
@@ -64,24 +77,41 @@ export type Step =
   | { readonly kind: 'start' | 'refit' | 'apply' | 'stop' | 'halt' | 'remove' }
   /** No call of the runtime: the row is wrong about it. */
   | { readonly kind: 'lost'; readonly reason: 'runtime_lost' | 'policy_lost' }
-  | { readonly kind: 'fail'; readonly message: string };
+  | { readonly kind: 'fail'; readonly message: string }
+  /** No call of the runtime: the document of the box is made anew, with this version of its proxy profile. */
+  | { readonly kind: 'adopt'; readonly version: number };
 
 /** Undefined: reality is what the row says. */
 export function decideStep(box: BoxState, report: BoxReport | undefined): Step | undefined {
   if (box.status === 'deleting') return { kind: 'remove' };
   const runs = report?.state === 'running';
-  if (box.status === 'failed' && box.desired === 'running') return runs ? { kind: 'halt' } : undefined;
+  const adopt = adoptionOf(box);
+  if (box.status === 'failed' && box.desired === 'running') return runs ? { kind: 'halt' } : adopt;
   if (box.desired === 'stopped') {
     if (box.status !== 'stopped') return { kind: 'stop' };
-    return runs ? { kind: 'halt' } : undefined;
+    return runs ? { kind: 'halt' } : adopt;
   }
-  if (box.status === 'provisioning') return { kind: 'start' };
-  if (box.status !== 'ready') return undefined;
+  // Not with rules that are known to be old.
+  if (box.status === 'provisioning') return adopt ?? { kind: 'start' };
+  return box.status === 'ready' ? decideForReady(box, report, adopt) : adopt;
+}
+
+function decideForReady(
+  box: BoxState,
+  report: BoxReport | undefined,
+  adopt: Step | undefined,
+): Step | undefined {
   if (report?.state === 'failed') return { kind: 'fail', message: report.reason ?? NO_REASON };
   if (report?.state !== 'running') return { kind: 'lost', reason: 'runtime_lost' };
   if (report.appliedVersion < box.appliedVersion) return { kind: 'lost', reason: 'policy_lost' };
+  if (adopt !== undefined) return adopt;
   if (!box.hasToken) return { kind: 'refit' };
-  return box.appliedVersion < box.policyVersion ? { kind: 'apply' } : undefined;
+  const known = Math.max(box.appliedVersion, box.rejectedVersion);
+  return known < box.policyVersion ? { kind: 'apply' } : undefined;
+}
+
+function adoptionOf({ newerProfile: version }: BoxState): Step | undefined {
+  return version === undefined ? undefined : { kind: 'adopt', version };
 }
 
 const NO_REASON = 'The box ended by itself';

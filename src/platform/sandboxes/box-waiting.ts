@@ -3,7 +3,7 @@
 import { DomainError } from '../../base/domain-error.ts';
 import type { Responding } from '../api/route.ts';
 import type { BoxChanges } from './box-changes.ts';
-import { moveBox } from './box-moves.ts';
+import { beginDeletion } from './box-moves.ts';
 import { type AwaitedRow, noBox, readAwaited } from './boxes.ts';
 
 /** Clients that wait and do not say how long. */
@@ -31,21 +31,22 @@ export function createBoxWaiting(changes: BoxChanges): BoxWaiting {
   return {
     async untilReady(call, id, seconds) {
       const ms = (seconds ?? DEFAULT_WAIT_S) * 1000;
-      const box = await read(call, id);
+      // Not the whole box: its rules may be large, and this may take minutes.
+      const { has_generated_name: hasGeneratedName } = await read(call, id);
       try {
         const settled = await wait(call, id, ms, async () => settledOf(await read(call, id)));
         if (settled === undefined) throw new DomainError('timeout', NOT_IN_TIME);
         return settled;
       } catch (error) {
         const isNamed = error instanceof DomainError && error.kind === 'start_failed';
-        if (box.has_generated_name && !isNamed) await abandon(call, box);
+        if (hasGeneratedName && !isNamed) await abandon(call, id);
         throw error;
       }
     },
     async untilApplied(call, id) {
       const look = async (): Promise<AwaitedRow | undefined> => {
         const box = await read(call, id);
-        const isApplied = box.applied_version >= box.policy_version;
+        const isApplied = Math.max(box.applied_version, box.rejected_version) >= box.policy_version;
         const hasToken = box.applied_token_version >= box.token_version;
         return box.status !== 'ready' || (isApplied && hasToken) ? box : undefined;
       };
@@ -89,16 +90,15 @@ async function read(call: Pick<Responding, 'db'>, id: string): Promise<AwaitedRo
   return box;
 }
 
-async function abandon(call: Responding, { id, workspace_id: workspaceId }: AwaitedRow): Promise<void> {
+async function abandon(call: Responding, id: string): Promise<void> {
   await call.write(async (trx) => {
     // Locked: it may become ready at this moment.
     const box = await trx
       .selectFrom('boxes')
-      .select('status')
+      .select(['id', 'workspace_id', 'machine_id', 'status'])
       .where('id', '=', id)
       .forNoKeyUpdate()
       .executeTakeFirst();
-    if (box === undefined || box.status === 'deleting') return;
-    await moveBox(trx, { id, workspaceId, from: box.status, to: 'deleting', reason: 'not_awaited' });
+    if (box !== undefined) await beginDeletion(trx, box, { reason: 'not_awaited' });
   });
 }

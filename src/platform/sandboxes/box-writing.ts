@@ -4,19 +4,29 @@ import { DomainError } from '../../base/domain-error.ts';
 import type { OrganizationGrant } from '../api/access.ts';
 import { isDuplicate, type Reader, type Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
-import { announce, moveBox, noteMove } from './box-moves.ts';
+import { announce, beginDeletion, moveBox, noteMove } from './box-moves.ts';
 import { generateName } from './box-names.ts';
 import { type PolicyParts, preparePolicy, type PreparedPolicy } from './box-policy.ts';
 import type { BoxChange, NewBox } from './box-schema.ts';
 import { type BoxSecrets, mintProxyToken } from './box-secrets.ts';
 import type { MoveReason } from './box-states.ts';
-import { type BoxRow, type BoxKey, findBox, lockBox } from './boxes.ts';
-import { type BoxQuotas, lockUsage, requireQuota } from './quotas.ts';
+import { type BoxRow, type BoxKey, findBox, gatewayUrl, lockBox, type PlacedRow, toNumber } from './boxes.ts';
+import {
+  asksCapacity,
+  type DefaultSizes,
+  defaultStorage,
+  requireStorage,
+  sizesOf,
+  withDefaults,
+} from './sizes/box-sizes.ts';
+import { findSource } from './snapshots/snapshots.ts';
+import { type BoxQuotas, lockUsage, requireQuota, type SnapshotQuota } from './sizes/quotas.ts';
 
 export type BoxWriting = {
   readonly secrets: BoxSecrets;
   readonly policies: PolicyParts;
-  readonly quotas: BoxQuotas;
+  readonly quotas: BoxQuotas & SnapshotQuota;
+  readonly defaultSizes: DefaultSizes;
 };
 
 /** A document that was read before the transaction; `undefined` in `policy`: there is none. */
@@ -32,18 +42,23 @@ type Writer = {
   readonly caller: OrganizationGrant['caller'];
 };
 
-const NO_SNAPSHOT = 'There is no such snapshot: leave it out to use the base';
-
 /** Throws `conflict` for a name that exists, `quota_exceeded`, and InvalidInput for what the proxy_config says. */
 export async function createBox(
   parts: BoxWriting,
   writer: Writer,
   given: NewBox,
   policy: PreparedPolicy | undefined,
-): Promise<BoxRow> {
+): Promise<PlacedRow> {
   const { db, workspaceId } = writer;
-  if ((given.snapshot_id ?? given.snapshot_name ?? given.snapshot ?? '') !== '')
-    throw new DomainError('unusable', NO_SNAPSHOT);
+  const snapshot = await findSource(db, workspaceId, given);
+  const machine_id = snapshot?.machine_id ?? null;
+  const defaults = {
+    ...parts.defaultSizes,
+    storageBytes:
+      toNumber(snapshot?.fs_capacity_bytes ?? null) ??
+      (await defaultStorage(db, parts.defaultSizes, machine_id)),
+  };
+  await requireStorage(db, { sizes: given, defaults, machineId: machine_id });
   await lockUsage(db, workspaceId);
   const id = randomUUID();
   const place = { id, workspace_id: workspaceId };
@@ -54,7 +69,10 @@ export async function createBox(
     name: given.name ?? generateName(),
     has_generated_name: (given.name ?? undefined) === undefined,
     ...({ status: 'provisioning', desired: 'running', desired_reason: 'created' } as const),
-    ...sizesOf(given),
+    // The files of a snapshot are on one machine.
+    ...{ snapshot_id: snapshot?.id ?? null, machine_id },
+    ...sizesOf(withDefaults(given, defaults)),
+    asks_capacity: asksCapacity(given),
     idle_ttl_seconds: given.idle_ttl_seconds ?? 0,
     delete_after_stop_seconds: given.delete_after_stop_seconds ?? 0,
     labels: JSON.stringify(given.labels ?? {}),
@@ -65,7 +83,7 @@ export async function createBox(
     updated_by: authorOf(writer),
   };
   const row = await named(() =>
-    db.insertInto('boxes').values(values).returningAll().executeTakeFirstOrThrow(),
+    db.insertInto('boxes').values(values).returningAll().returning(gatewayUrl).executeTakeFirstOrThrow(),
   );
   await requireQuota(db, workspaceId, parts.quotas);
   await noteMove(db, { id, workspaceId, from: 'new', to: 'provisioning', reason: 'created' });
@@ -78,11 +96,12 @@ export async function changeBox(
   writer: Writer & Pick<BoxKey, 'box'>,
   change: BoxChange,
   prepared: PreparedChange | undefined,
-): Promise<BoxRow> {
+): Promise<PlacedRow> {
   const { db, workspaceId } = writer;
   await lockUsage(db, workspaceId);
   const box = await lockBox(db, writer);
   requireKept(box);
+  await requireStorage(db, { sizes: change, defaults: parts.defaultSizes, machineId: box.machine_id });
   const { name, idle_ttl_seconds: idle, delete_after_stop_seconds: afterStop, labels } = change;
   const policy = prepared === undefined ? {} : await storePolicy(parts, db, box, prepared);
   const sizes = sizesOf(change);
@@ -91,6 +110,7 @@ export async function changeBox(
       .updateTable('boxes')
       .set({
         ...sizes,
+        ...(asksCapacity(change) ? { asks_capacity: true } : {}),
         ...(name === undefined || name === null ? {} : { name }),
         ...(idle === undefined || idle === null ? {} : { idle_ttl_seconds: idle }),
         ...(afterStop === undefined || afterStop === null ? {} : { delete_after_stop_seconds: afterStop }),
@@ -100,6 +120,7 @@ export async function changeBox(
       })
       .where('id', '=', box.id)
       .returningAll()
+      .returning(gatewayUrl)
       .executeTakeFirstOrThrow(),
   );
   // Rules can be changed, and secrets replaced, in a workspace that is above a quota that was lowered.
@@ -138,15 +159,19 @@ export async function prepareRefresh(
 }
 
 /** Throws `not_ready` for a box that is being deleted, and `quota_exceeded`. */
-export async function startBox(parts: BoxWriting, writer: Writer & Pick<BoxKey, 'box'>): Promise<BoxRow> {
+export async function startBox(
+  parts: Pick<BoxWriting, 'quotas'>,
+  writer: Writer & Pick<BoxKey, 'box'>,
+  reason: 'start_requested' | 'data_plane_request' = 'start_requested',
+): Promise<PlacedRow> {
   const { db, workspaceId } = writer;
   await lockUsage(db, workspaceId);
   const box = await lockBox(db, writer);
   requireKept(box);
-  const desired = await setDesired(writer, box, 'running', 'start_requested');
+  const desired = await setDesired(writer, box, 'running', reason);
   const { status, id } = box;
   const isDown = status === 'stopped' || status === 'failed';
-  const move = { id, workspaceId, to: 'provisioning', reason: 'start_requested' } as const;
+  const move = { id, workspaceId, to: 'provisioning', reason } as const;
   const moved = isDown ? await moveBox(db, { ...move, from: status }) : undefined;
   // Also of one that is still being stopped: it did not count since then.
   if (isDown || box.desired === 'stopped') await requireQuota(db, workspaceId, parts.quotas);
@@ -154,22 +179,15 @@ export async function startBox(parts: BoxWriting, writer: Writer & Pick<BoxKey, 
 }
 
 /** Throws `not_ready` for a box that is being deleted. */
-export async function stopBox(writer: Writer & Pick<BoxKey, 'box'>): Promise<BoxRow> {
+export async function stopBox(writer: Writer & Pick<BoxKey, 'box'>): Promise<PlacedRow> {
   const box = await lockBox(writer.db, writer);
   requireKept(box);
   return setDesired(writer, box, 'stopped', 'stop_requested');
 }
 
-/** Also of a box that is being deleted. A box that no machine has taken has nothing to be removed. */
-export async function deleteBox(
-  { db, workspaceId, caller }: Writer,
-  box: BoxRow,
-  reason: 'delete_requested' | 'not_awaited' = 'delete_requested',
-): Promise<void> {
-  const { id, status } = box;
-  if (status === 'deleting') return;
-  const set = { updated_by: authorOf({ caller }) };
-  await moveBox(db, { id, workspaceId, from: status, to: 'deleting', reason, set });
+/** Also of a box that is being deleted. The row is locked. */
+export async function deleteBox(writer: Writer, box: BoxRow): Promise<void> {
+  await beginDeletion(writer.db, box, { reason: 'delete_requested', updatedBy: authorOf(writer) });
 }
 
 async function setDesired(
@@ -177,12 +195,13 @@ async function setDesired(
   { id }: BoxRow,
   desired: BoxRow['desired'],
   reason: MoveReason,
-): Promise<BoxRow> {
+): Promise<PlacedRow> {
   const row = await db
     .updateTable('boxes')
     .set({ desired, desired_reason: reason, updated_at: sql<Date>`now()`, updated_by: authorOf({ caller }) })
     .where('id', '=', id)
     .returningAll()
+    .returning(gatewayUrl)
     .executeTakeFirstOrThrow();
   await announce(db, id);
   return row;
@@ -212,6 +231,7 @@ async function policyColumns(secrets: BoxSecrets, db: Transaction, { box, versio
     proxy_config: policy === undefined || policy.shown === null ? null : JSON.stringify(policy.shown),
     proxy_profile_id: policy?.profile?.id ?? null,
     profile_version: policy?.profile?.version ?? null,
+    ...{ profile_problem: null, profile_tried_version: null, profile_tried_at: null },
     sealed_policy: policy === undefined ? null : await secrets.sealPolicy(db, box, version, policy),
   };
 }
@@ -221,23 +241,6 @@ const OVERTAKEN_RETRY_MS = 1_000;
 
 function requireKept({ status }: BoxRow): void {
   if (status === 'deleting') throw new DomainError('not_ready', 'The sandbox is being deleted');
-}
-
-type Sizes = Pick<NewBox, 'vcpus' | 'cpu_millicores' | 'mem_bytes' | 'fs_capacity_bytes'>;
-
-/** What is left out, or null, is not changed. */
-function sizesOf({ vcpus, cpu_millicores, mem_bytes, fs_capacity_bytes }: Sizes) {
-  const cpu = cpu_millicores ?? (typeof vcpus === 'number' ? toMillicores(vcpus) : undefined);
-  return {
-    ...(cpu === undefined ? {} : { cpu_millicores: cpu }),
-    ...(typeof mem_bytes === 'number' ? { mem_bytes: String(mem_bytes) } : {}),
-    ...(typeof fs_capacity_bytes === 'number' ? { fs_capacity_bytes: String(fs_capacity_bytes) } : {}),
-  };
-}
-
-/** 2.007 * 1000 is a little more than 2007. */
-function toMillicores(vcpus: number): number {
-  return Math.ceil(Number((vcpus * 1000).toFixed(6)));
 }
 
 function authorOf({ caller }: Pick<Writer, 'caller'>): string {

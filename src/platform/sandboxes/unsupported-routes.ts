@@ -17,7 +17,8 @@ const notSupported = (message: string) => ({
   body: { detail: { error: 'NotSupported' as const, message } },
 });
 
-const SNAPSHOTS = 'Snapshots are not supported by this version';
+const CAPTURE =
+  'Snapshots of sandboxes are not supported by this version: make one of a directory or an archive';
 const REGISTRIES = 'Registries are not supported by this version';
 
 /** Of a box: which one is checked first. */
@@ -59,13 +60,8 @@ function ofId(method: Method, path: string, name: string, summary: string): Rout
 }
 
 export const unsupportedRoutes: readonly Route[] = [
-  ofBox('snapshot', SNAPSHOTS),
-  ofBox('service-url', 'Service URLs are not supported by this version'),
+  ofBox('snapshot', CAPTURE),
   ofBox('download-url', 'Download links are not supported by this version'),
-  ofWorkspace('GET', '/snapshots', SNAPSHOTS),
-  ofWorkspace('POST', '/snapshots', SNAPSHOTS),
-  ofId('GET', '/snapshots/{snapshot_id}', 'snapshot_id', SNAPSHOTS),
-  ofId('DELETE', '/snapshots/{snapshot_id}', 'snapshot_id', SNAPSHOTS),
   ofWorkspace('GET', '/registries', REGISTRIES),
   ofWorkspace('POST', '/registries', REGISTRIES),
   ofId('GET', '/registries/{registry_id}', 'registry_id', REGISTRIES),

@@ -80,7 +80,17 @@ const sandbox = objectOf(
   },
 );
 
+const sandboxSnapshot = objectOf(
+  { id: uuid, name: text, status: { enum: ['building', 'ready', 'failed'] }, created_at: time },
+  {
+    ...{ status_message: orNull(text), docker_image: orNull(text), registry_id: orNull(text) },
+    ...{ fs_capacity_bytes: orNull({ type: 'integer' }), updated_at: time, created_by: orNull(text) },
+  },
+);
+
 export const publicShapes: Readonly<Record<string, Schema>> = {
+  SandboxSnapshot: sandboxSnapshot,
+  SandboxSnapshots: objectOf({ snapshots: listOf(sandboxSnapshot), offset: { type: 'integer' } }),
   anything: {},
   Organization: objectOf(
     {
@@ -129,6 +139,12 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
   SandboxStatus: objectOf({ status: sandboxStatus, status_message: orNull(text) }),
   SandboxUsage: objectOf({ sandbox_count: { type: 'integer' }, sandbox_limit: { type: 'integer' } }),
   SandboxRecords: objectOf({ records: listOf({ type: 'object' }), next_cursor: orNull(text) }),
+  SandboxServiceUrl: objectOf({ service_url: text, browser_url: text, token: text, expires_at: time }),
+  SandboxServiceUrls: objectOf({
+    service_urls: listOf(
+      objectOf({ id: uuid, port: { type: 'integer' }, created_at: time, expires_at: time }),
+    ),
+  }),
   DeletedSandboxes: objectOf({
     deleted: listOf(text),
     skipped: listOf(objectOf({ name: text, reason: text })),

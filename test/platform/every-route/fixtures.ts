@@ -42,8 +42,9 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   token_id: [{ under: '/v1/sandboxes/', make: addSandboxToken }],
   profile_id: [{ under: '/v1/proxy-profiles/', make: addProxyProfile }],
   name: [{ under: '/v2/sandboxes/boxes/', make: addBox }],
+  snapshot_id: [{ under: '/v2/sandboxes/', make: addSnapshot }],
+  service_url_id: [{ under: '/v2/sandboxes/boxes/', make: addServiceToken }],
   // There are none: each is as unknown as any other.
-  snapshot_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
     {
@@ -105,8 +106,9 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   ...{ vcpus: () => 1, cpu_millicores: () => 100, mem_bytes: () => 1024, fs_capacity_bytes: () => 1024 },
   // Multiples of 60.
   ...{ idle_ttl_seconds: () => 60, delete_after_stop_seconds: () => 3_600 },
-  // There are no snapshots.
   ...{ snapshot_id: () => null, snapshot_name: () => null, snapshot: () => null },
+  // Images are 400.
+  ...{ directory: () => '/srv/snapshots/tools', docker_image: () => null, registry_id: () => null },
   proxy_config: () => ({
     rules: [
       {
@@ -235,13 +237,39 @@ async function addProxyProfile({ api, tenant }: Scene): Promise<string> {
   return id;
 }
 
-async function addBox({ api, tenant }: Scene): Promise<string> {
+async function addServiceToken(scene: Scene, { name: box_id = '' }: PathValues): Promise<string> {
+  const { api, tenant } = scene;
+  const created_by = await addKey(scene, { user_id: tenant.admin.userId });
   const row = {
+    ...{ workspace_id: tenant.workspaceId, box_id, port: 8000, hash: randomBytes(32) },
+    ...{ code_hash: null, cookie_hash: null, api_key_id: created_by, session_id: null, created_by },
+    expires_at: new Date(Date.now() + 3_600_000),
+  };
+  const insert = api.database.owner.db.insertInto('box_service_tokens').values(row).returning('id');
+  return idOf(await insert.execute());
+}
+
+/** On a machine with a gateway. */
+async function addBox({ api, tenant }: Scene): Promise<string> {
+  const machine_id = randomUUID();
+  const machine = { id: machine_id, gateway_url: 'http://127.0.0.1:8081' };
+  await api.database.owner.db.insertInto('box_machines').values(machine).execute();
+  const row = {
+    machine_id,
     ...{ workspace_id: tenant.workspaceId, name: `box-${randomUUID()}`, has_generated_name: true },
     ...({ status: 'ready', desired: 'running', desired_reason: 'created', labels: '{}' } as const),
     ...{ idle_ttl_seconds: 0, delete_after_stop_seconds: 0, sealed_token: randomBytes(60) },
   };
   return idOf(await api.database.owner.db.insertInto('boxes').values(row).returning('id').execute());
+}
+
+async function addSnapshot({ api, tenant }: Scene): Promise<string> {
+  const row = {
+    workspace_id: tenant.workspaceId,
+    name: `snapshot-${randomUUID()}`,
+    status: 'ready',
+  } as const;
+  return idOf(await api.database.owner.db.insertInto('snapshots').values(row).returning('id').execute());
 }
 
 async function addMember({

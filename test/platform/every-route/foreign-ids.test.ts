@@ -145,6 +145,7 @@ async function idsOfOrganization({ organizationId }: Tenant): Promise<readonly s
     'proxy_profiles',
     'workspace_secrets',
     'boxes',
+    'snapshots',
   ] as const)
     rows.push(...(await db.selectFrom(table).selectAll().where('workspace_id', 'in', ids).execute()));
   return [...new Set(idsWithin(rows))];
@@ -159,6 +160,7 @@ async function idsOfWorkspace({ workspaceId }: Tenant): Promise<readonly string[
     'proxy_profiles',
     'workspace_secrets',
     'boxes',
+    'snapshots',
     'api_keys',
     'workspace_members',
   ] as const) {

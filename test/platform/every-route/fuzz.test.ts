@@ -66,12 +66,17 @@ describe('every route', () => {
 
   it('rejects a modified cursor without an internal error', async () => {
     const { api, operations } = scene;
-    await writePages();
+    const profile_id = await writePages();
     const found: string[] = [];
     for (const operation of operations.filter(hasCursor)) {
       const example = await prober.createExample(operation, seed);
       const as = prober.authorize(operation);
-      const path = toPath(operation.path, { ...example.values, sandbox: 'here', name: 'fuzzed-1' });
+      const path = toPath(operation.path, {
+        ...example.values,
+        profile_id,
+        sandbox: 'here',
+        name: 'fuzzed-1',
+      });
       const page = await api.ask('GET', `${path}?limit=1`, as);
       const cursor: unknown = page.body.cursor ?? page.body.next_cursor;
       expect([operation.title, typeof cursor]).toEqual([operation.title, 'string']);
@@ -103,26 +108,30 @@ describe('the fuzz tests find a defective route', () => {
   });
 });
 
-/** Creates entries for lists with cursors. */
-async function writePages(): Promise<void> {
+/** Creates entries for lists with cursors; returns a proxy profile that sandboxes use. */
+async function writePages(): Promise<string> {
   const { api, a1 } = scene;
   const body = { display_name: 'another name' };
   for (let at = 0; at < 2; at += 1)
     await api.ask('PATCH', '/api/v1/orgs/current/info', { key: a1.admin.key, body });
   const { workspaceKey: key } = a1;
+  let profile = '';
   for (const name of ['one', 'two'])
-    await api.ask('POST', '/v1/proxy-profiles', { key, body: { name, proxy_config: {} } });
+    profile = (await api.ask('POST', '/v1/proxy-profiles', { key, body: { name, proxy_config: {} } })).body
+      .id;
   const record = { time: new Date().toISOString(), sandbox: 'here', revision: 1, outcome: 'forwarded' };
   const records = [1, 2].map((number) => ({ ...record, number, bytes_up: 0, bytes_down: 0, duration_ms: 1 }));
   const sending = prober.authorize(operationOf('POST /v1/sandbox-records'));
   const batch = { source: randomUUID(), records };
   await api.ask('POST', '/v1/sandbox-records', { ...sending, body: batch });
   for (const name of ['fuzzed-1', 'fuzzed-2']) {
-    const { status, body: box } = await api.ask('POST', '/v2/sandboxes/boxes', { key, body: { name } });
+    const given = { name, proxy_profile_id: profile };
+    const { status, body: box } = await api.ask('POST', '/v2/sandboxes/boxes', { key, body: given });
     expect([name, status]).toEqual([name, 201]);
     const scope = { workspaceId: a1.workspaceId, sandbox: String(box.id) };
     await storeRecords(api.database.owner.db, scope, recordBatch.parse(batch));
   }
+  return profile;
 }
 
 function operationOf(title: string): Operation {

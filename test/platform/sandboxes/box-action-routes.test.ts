@@ -4,7 +4,11 @@ import { BOXES, type BoxScene, createBoxScene } from './box-scene.ts';
 let scene: BoxScene;
 beforeAll(async () => {
   scene = await createBoxScene({
-    sandboxes: { max_boxes: 8, max_cpu_millicores: 4_000, max_memory_bytes: 4_000, max_storage_bytes: 4_000 },
+    sandboxes: {
+      ...{ max_boxes: 8, max_cpu_millicores: 4_000, max_memory_bytes: 4_000, max_storage_bytes: 80_000_000 },
+      ...{ default_cpu_millicores: 10, default_memory_bytes: 5, default_storage_bytes: 8_388_608 },
+      runtime: 'bubblewrap',
+    },
   });
 });
 afterAll(() => scene[Symbol.asyncDispose]());
@@ -102,7 +106,7 @@ describe('stop and start', () => {
 
   it('of a box that does not exist is 404', async () => {
     for (const action of ['start', 'stop', 'refresh-secrets', 'proxy-token', 'snapshot', 'service-url'])
-      expect([action, (await scene.ask('POST', `${BOXES}/none/${action}`, {})).status]).toEqual([
+      expect([action, (await scene.ask('POST', `${BOXES}/none/${action}`, { port: 80 })).status]).toEqual([
         action,
         404,
       ]);
@@ -177,11 +181,25 @@ describe('quotas', () => {
     expect(stopped).toMatchObject({ ...used, cpu_millicores: 0, memory_bytes: 0 });
   });
 
+  it('count a box that asks for no size by the default sizes, which it has', async () => {
+    await clear();
+    const { id, vcpus, cpu_millicores, mem_bytes, fs_capacity_bytes } = await scene.create({ vcpus: null });
+    expect({ vcpus, cpu_millicores, mem_bytes }).toEqual({ vcpus: 0.01, cpu_millicores: 10, mem_bytes: 5 });
+    expect(fs_capacity_bytes).toBe(8_388_608);
+    expect(scene.runtime.boxes.get(id)?.spec?.limits).toEqual({
+      ...{ cpuMillicores: 10, memBytes: 5, fsCapacityBytes: 8_388_608 },
+    });
+    const { body } = await scene.ask('GET', '/v2/sandboxes/usage');
+    expect(body).toMatchObject({ cpu_millicores: 10, memory_bytes: 5, storage_bytes: 8_388_608 });
+    const given = await scene.create({ vcpus: 0.02, mem_bytes: 7 });
+    expect(given).toMatchObject({ cpu_millicores: 20, mem_bytes: 7 });
+  });
+
   it.each([
     ['sandbox', /sandbox.*(?:count|limit)/, {}],
     ['cpu', /cpu/, { cpu_millicores: 4_001 }],
     ['memory', /memory/, { mem_bytes: 4_001 }],
-    ['storage', /storage/, { fs_capacity_bytes: 4_001 }],
+    ['storage', /storage/, { fs_capacity_bytes: 80_000_001 }],
   ])('that are used up are 429 with the word %s, and nothing is written', async (word, message, body) => {
     await clear();
     if (word === 'sandbox') for (let n = 0; n < 8; n += 1) await scene.ask('POST', BOXES);
@@ -231,7 +249,7 @@ describe('what this version does not have', () => {
     for (const [method, path] of [
       ['POST', `${BOXES}/${name}/snapshot`],
       ['POST', `${BOXES}/${name}/service-url`],
-      ['GET', '/v2/sandboxes/snapshots'],
+      ['GET', '/v2/sandboxes/registries'],
       ['POST', '/api/v2/sandboxes/registries'],
     ] as const) {
       const { status, body } = await scene.ask(

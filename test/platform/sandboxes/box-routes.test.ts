@@ -7,7 +7,7 @@ import { rejects } from './fake-runtime.ts';
 
 let scene: BoxScene;
 beforeAll(async () => {
-  scene = await createBoxScene();
+  scene = await createBoxScene({ sandboxes: { runtime: 'bubblewrap' } });
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -63,14 +63,14 @@ describe('creating a box', () => {
       ...{ name, status: 'ready', status_message: null, labels: { team: 'b' }, dataplane_url: null },
       ...{ vcpus: 0.5, cpu_millicores: 500, mem_bytes: 2 ** 30, fs_capacity_bytes: 2 ** 31 },
       ...{ idle_ttl_seconds: 60, delete_after_stop_seconds: 120, snapshot_id: null, size_class: null },
-      ...{ proxy_url: 'http://127.0.0.1:41234', ca_pem: 'a certificate' },
+      ...{ proxy_url: 'http://127.0.0.1:41234', ca_pem: 'a certificate', runtime: 'bubblewrap' },
       ...{ proxy_config_version: 1, proxy_config_applied_version: 1, stopped_at: null, mount_config: null },
     });
     expect(body.proxy_config.rules[0].headers).toEqual([{ name: 'X-Key', type: 'opaque', is_set: true }]);
     const { spec } = scene.runtime.boxes.get(body.id) ?? {};
     expect(spec).toMatchObject({
       ...{ id: body.id, name, workspaceId: scene.workspaceId, organizationId: scene.organizationId },
-      ...{ envVars: { A: '1', PATH: '/x' }, snapshotId: undefined },
+      ...{ envVars: { A: '1', PATH: '/x' }, snapshotId: undefined, runtime: undefined },
       limits: { cpuMillicores: 500, memBytes: 2 ** 30, fsCapacityBytes: 2 ** 31 },
     });
     expect(policyOf(body.id).document).toContain('canary-1');
@@ -165,7 +165,7 @@ describe('creating a box', () => {
     scene.runtime.onCall = ({ call }) => (call === 'start' ? held.promise : undefined);
     const { status } = await scene.ask('POST', BOXES, { wait_for_ready: true, timeout: 0.05 });
     expect(status).toBe(408);
-    const { id } = await newest();
+    const id = await notAwaited();
     held.resolve();
     await scene.until(id, 'gone');
     expect([await count(), scene.runtime.boxes.has(id)]).toEqual([before, false]);
@@ -174,13 +174,17 @@ describe('creating a box', () => {
 
   it('without a name leaves none either when the caller has left, or the process shuts down', async () => {
     const held = Promise.withResolvers<void>();
-    scene.runtime.onCall = ({ call }) => (call === 'start' ? held.promise : undefined);
     const ids: string[] = [];
     for (const reason of ['left', 'draining'] as const) {
       const ending = new AbortController();
+      const reached = Promise.withResolvers<string>();
+      scene.runtime.onCall = ({ call, id }) => {
+        if (call !== 'start') return undefined;
+        reached.resolve(id);
+        return held.promise;
+      };
       const asked = scene.ask('POST', BOXES, { wait_for_ready: true }, { [reason]: ending.signal });
-      while ((await newest()).status !== 'provisioning') continue;
-      const { id } = await newest();
+      const id = await reached.promise;
       ending.abort(new DomainError('unavailable', 'This process is shutting down', 1000));
       expect((await asked).status).toBe(503);
       expect((await scene.row(id))?.status).toBe('deleting');
@@ -390,11 +394,9 @@ async function count(): Promise<number> {
   return (await scene.api.database.owner.db.selectFrom('boxes').select('id').execute()).length;
 }
 
-async function newest() {
-  return scene.api.database.owner.db
-    .selectFrom('boxes')
-    .selectAll()
-    .orderBy('created_at', 'desc')
-    .limit(1)
-    .executeTakeFirstOrThrow();
+/** The box that was given up last: it may be gone. */
+async function notAwaited(): Promise<string> {
+  const moves = scene.api.database.owner.db.selectFrom('box_transitions').select('box_id');
+  const last = moves.where('reason', '=', 'not_awaited').orderBy('id', 'desc').limit(1);
+  return (await last.executeTakeFirstOrThrow()).box_id;
 }

@@ -4,6 +4,12 @@ import type { RunningPart } from '../../../src/platform/module.ts';
 import type { BoxStatus } from '../../../src/platform/sandboxes/box-states.ts';
 import type { BoxRow } from '../../../src/platform/sandboxes/boxes.ts';
 import type { Runtime } from '../../../src/platform/runtime/contract.ts';
+import { createBoxSecrets } from '../../../src/platform/sandboxes/box-secrets.ts';
+import {
+  type Reconciler,
+  type ReconcilerOptions,
+  startReconciler,
+} from '../../../src/platform/sandboxes/reconciliation/reconciler.ts';
 import { createSandboxes } from '../../../src/platform/sandboxes/module.ts';
 import { openNotifications } from '../../../src/platform/store/postgres/notifications.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../support/platform-api.ts';
@@ -31,18 +37,26 @@ export type BoxScene = AsyncDisposable & {
   /** Ends the reconciler, as the death of its process would, and starts another one on the same machine. */
   restart(): Promise<void>;
   stopReconciling(): Promise<void>;
+  /** Another process of the same machine, or of another one with another runtime; it is closed by its owner. */
+  openReconciler(given?: Partial<ReconcilerOptions>): Promise<Reconciler>;
+  /** No box is left, nothing is held up, and the reconciler runs: as a new scene. */
+  reset(): Promise<void>;
 };
 
 export const BOXES = '/v2/sandboxes/boxes';
 
 export async function createBoxScene(
-  document: { readonly sandboxes?: object } = {},
+  document: { readonly sandboxes?: object; readonly gateway?: object } = {},
   real?: Runtime,
 ): Promise<BoxScene> {
-  const runtime = createFakeRuntime();
   const scratch = await createScratch();
-  const settings = { data_dir: scratch.path, sandboxes: { runtime: 'attached', ...document.sandboxes } };
+  const settings = {
+    data_dir: scratch.path,
+    sandboxes: { runtime: 'attached', ...document.sandboxes },
+    gateway: { listen: '127.0.0.1:0', ...document.gateway },
+  };
   const config = createTestConfig(settings);
+  const runtime = createFakeRuntime(config.sandboxes.runtime === 'attached' ? 'attached' : 'bubblewrap');
   const module = createSandboxes(async () => real ?? runtime);
   const api = await createPlatformApi({ modules: [module], config: settings });
   const { store, connection } = api.database;
@@ -66,6 +80,7 @@ export async function createBoxScene(
       log: createLog('info', { write: (line) => void logged.push(line) }),
       roles: { serves: true, works: true },
       signal: new AbortController().signal,
+      ...(document.gateway === undefined ? {} : { admission: api.admission }),
     });
   let part = await start();
   const organizationId = await api.addOrganization();
@@ -107,6 +122,26 @@ export async function createBoxScene(
     },
     async restart() {
       await part?.close();
+      part = await start();
+    },
+    async openReconciler(given = {}) {
+      const machine = store.db.selectFrom('box_machines').select('id');
+      return startReconciler({
+        ...{ store, runtime, machineId: given.machineId ?? (await machine.executeTakeFirstOrThrow()).id },
+        secrets: createBoxSecrets(api.vault),
+        policies: { vault: api.vault, rules: config.sandboxes },
+        log: createLog('silent', { write: () => undefined }),
+        ...given,
+      });
+    },
+    async reset() {
+      runtime.onCall = () => undefined;
+      await part?.close();
+      const { db } = api.database.owner;
+      await db.deleteFrom('boxes').execute();
+      await db.deleteFrom('box_machines').execute();
+      runtime.reset();
+      logged.length = 0;
       part = await start();
     },
     async [Symbol.asyncDispose]() {

@@ -13,7 +13,7 @@ import {
 const places: readonly Place[] = ['new', ...boxStatuses, 'gone'];
 const reasons: readonly MoveReason[] = [
   ...(['created', 'started', 'start_requested', 'start_failed', 'stop_requested', 'idle'] as const),
-  ...(['runtime_failed', 'runtime_lost', 'policy_lost'] as const),
+  ...(['runtime_failed', 'machine_lost', 'runtime_lost', 'policy_lost'] as const),
   ...(['delete_requested', 'not_awaited', 'expired', 'removed'] as const),
 ];
 
@@ -27,10 +27,11 @@ describe('the moves of a box', () => {
     expect(all).toEqual([
       'new>provisioning:created',
       'provisioning>ready:started',
-      'provisioning>failed:start_failed',
+      ...['provisioning>failed:start_failed', 'provisioning>failed:machine_lost'],
       ...['provisioning>stopped:stop_requested', 'provisioning>stopped:idle'],
       ...['delete_requested', 'not_awaited', 'expired'].map((one) => `provisioning>deleting:${one}`),
-      ...['ready>provisioning:runtime_lost', 'ready>provisioning:policy_lost', 'ready>failed:runtime_failed'],
+      ...['ready>provisioning:runtime_lost', 'ready>provisioning:policy_lost'],
+      ...['ready>failed:runtime_failed', 'ready>failed:machine_lost'],
       ...['ready>stopped:stop_requested', 'ready>stopped:idle'],
       ...['delete_requested', 'not_awaited', 'expired'].map((one) => `ready>deleting:${one}`),
       'failed>provisioning:start_requested',
@@ -38,19 +39,22 @@ describe('the moves of a box', () => {
       ...['delete_requested', 'not_awaited', 'expired'].map((one) => `failed>deleting:${one}`),
       'stopped>provisioning:start_requested',
       ...['delete_requested', 'not_awaited', 'expired'].map((one) => `stopped>deleting:${one}`),
-      'deleting>gone:removed',
+      ...['deleting>gone:machine_lost', 'deleting>gone:removed'],
     ]);
   });
 });
 
 const state = (status: BoxStatus, given: Partial<BoxState> = {}): BoxState => ({
-  ...{ status, desired: 'running', policyVersion: 2, appliedVersion: 2, hasToken: true },
+  ...{ status, desired: 'running', policyVersion: 2, appliedVersion: 2, rejectedVersion: 0 },
+  ...{ hasToken: true, newerProfile: undefined },
   ...given,
 });
 const report = (given: Partial<BoxReport> = {}): BoxReport => ({
   ...{ id: 'a', state: 'running', appliedVersion: 2 },
   ...given,
 });
+
+const ADOPT = { kind: 'adopt', version: 7 };
 
 describe('the next step', () => {
   const rows: readonly (readonly [string, BoxState, BoxReport | undefined, unknown])[] = [
@@ -64,6 +68,35 @@ describe('the next step', () => {
       report({ appliedVersion: 3 }),
       { kind: 'apply' },
     ],
+    [
+      'what was rejected is not applied again',
+      state('ready', { policyVersion: 3, rejectedVersion: 3 }),
+      report(),
+      undefined,
+    ],
+    [
+      'a document after one that was rejected is applied',
+      state('ready', { policyVersion: 4, rejectedVersion: 3 }),
+      report(),
+      { kind: 'apply' },
+    ],
+    ['a changed profile is adopted', state('ready', { newerProfile: 7 }), report(), ADOPT],
+    [
+      'before a change that is not applied yet, and before a token',
+      state('ready', { newerProfile: 7, policyVersion: 3, hasToken: false }),
+      report(),
+      ADOPT,
+    ],
+    ['before a box is started', state('provisioning', { newerProfile: 7 }), undefined, ADOPT],
+    ['by a failed box', state('failed', { newerProfile: 7 }), undefined, ADOPT],
+    ['by a stopped box', state('stopped', { desired: 'stopped', newerProfile: 7 }), undefined, ADOPT],
+    [
+      'and not before what is wrong with the box is known',
+      state('ready', { newerProfile: 7 }),
+      undefined,
+      { kind: 'lost', reason: 'runtime_lost' },
+    ],
+    ['nor by a deleted box', state('deleting', { newerProfile: 7 }), report(), { kind: 'remove' }],
     ['a new token is brought', state('ready', { hasToken: false }), report(), { kind: 'refit' }],
     [
       'rules older than those that were acknowledged make a box not ready',

@@ -1,4 +1,5 @@
 // Writes that meet another change of the same box, and what is read of a box whose sealed values are large.
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createBoxChanges } from '../../../src/platform/sandboxes/box-changes.ts';
 import { createBoxSecrets } from '../../../src/platform/sandboxes/box-secrets.ts';
@@ -10,11 +11,18 @@ import { BOXES, type BoxScene, createBoxScene } from './box-scene.ts';
 let scene: BoxScene;
 let parts: BoxWriting;
 beforeAll(async () => {
-  scene = await createBoxScene({ sandboxes: { max_memory_bytes: 4_000 } });
+  scene = await createBoxScene({ sandboxes: { max_memory_bytes: 4_000, default_memory_bytes: 1 } });
   const { vault } = scene.api;
-  const quotas = { boxes: 100, cpuMillicores: 4_000, memoryBytes: 4_000, storageBytes: 4_000 };
+  const quotas = {
+    boxes: 100,
+    cpuMillicores: 4_000,
+    memoryBytes: 4_000,
+    storageBytes: 4_000,
+    snapshotBytes: 1,
+  };
   const policies = { vault, rules: { allowsPrivateCallbacks: true } };
-  parts = { secrets: createBoxSecrets(vault), policies, quotas };
+  const defaultSizes = { cpuMillicores: 1, memoryBytes: 1, storageBytes: undefined };
+  parts = { secrets: createBoxSecrets(vault), policies, quotas, defaultSizes };
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
@@ -59,7 +67,8 @@ describe('a box without a name that nobody waits for any more', () => {
     const call = {
       db: store.db,
       write: async <T>(work: Parameters<typeof store.write<T>>[0]): Promise<T> => {
-        await owner.db.updateTable('boxes').set({ status: 'ready' }).where('id', '=', body.id).execute();
+        const ready = { status: 'ready', machine_id: randomUUID() } as const;
+        await owner.db.updateTable('boxes').set(ready).where('id', '=', body.id).execute();
         return store.write(work);
       },
       signal: AbortSignal.abort(),

@@ -4,11 +4,12 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Database } from '../store/database.ts';
-import { sql } from '../store/sql.ts';
+import type { Capabilities, Runtime } from '../../runtime/contract.ts';
+import type { Database } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
 
 /** A process that died is followed after this time. */
-const LEASE_SECONDS = 6;
+export const LEASE_SECONDS = 6;
 /** How often the lease is renewed: twice may fail. */
 export const RENEWAL_MS = 2_000;
 
@@ -40,6 +41,40 @@ async function create(file: string): Promise<void> {
   }
 }
 
+/** What runs the boxes of this machine: what it holds is asked for in requests that any machine serves. */
+export async function noteRuntime(db: Database, machineId: string, runtime: Runtime): Promise<Capabilities> {
+  const capabilities = await runtime.capabilities();
+  const facts = { runtime: runtime.kind, holds_storage: capabilities.storage.isHeld };
+  await db
+    .insertInto('box_machines')
+    .values({ id: machineId, holder: null, held_until: null, ...facts })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(facts))
+    .execute();
+  return capabilities;
+}
+
+/**
+ * Boxes and snapshots of this machine, or that no machine has taken yet. One that ran boxes may have some that no row knows any more; one
+ * that only has a gateway never ran any, and what runs boxes is not opened for it.
+ */
+export async function findWork(db: Database, machineId: string): Promise<true | undefined> {
+  const machine = db
+    .selectFrom('box_machines')
+    .select('id')
+    .where('id', '=', machineId)
+    .where(({ eb, or }) => or([eb('runtime', 'is not', null), eb('held_until', 'is not', null)]));
+  if ((await machine.executeTakeFirst()) !== undefined) return true;
+  const find = (table: 'boxes' | 'snapshots') =>
+    db
+      .selectFrom(table)
+      .select('id')
+      .where(({ eb, or }) => or([eb('machine_id', 'is', null), eb('machine_id', '=', machineId)]))
+      .limit(1)
+      .executeTakeFirst();
+  const found = (await find('boxes')) ?? (await find('snapshots'));
+  return found && true;
+}
+
 export type Lease = { readonly machineId: string; readonly holder: string };
 
 /** Takes the lease or renews it; false while another process has it. By the clock of the database. */
@@ -51,7 +86,7 @@ export async function renewLease(db: Database, { machineId, holder }: Lease): Pr
     .onConflict((conflict) =>
       conflict
         .column('id')
-        .doUpdateSet({ holder, held_until: until, seen_at: sql<Date>`now()` })
+        .doUpdateSet({ holder, held_until: until, seen_at: sql<Date>`now()`, lost_at: null })
         .where(({ eb, or }) =>
           or([
             eb('box_machines.holder', '=', holder),

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createLog } from '../../../src/base/log.ts';
-import { expireBoxes } from '../../../src/platform/sandboxes/box-expiry.ts';
-import { sql } from '../../../src/platform/store/sql.ts';
-import { BOXES, type BoxScene, createBoxScene } from './box-scene.ts';
+import { createLog } from '../../../../src/base/log.ts';
+import { createBoxExpiry } from '../../../../src/platform/sandboxes/reconciliation/box-expiry.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
+import { BOXES, type BoxScene, createBoxScene } from '../box-scene.ts';
 
 let scene: BoxScene;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => scene[Symbol.asyncDispose]());
 async function expire(): Promise<void> {
   const { store } = scene.api.database;
   const log = createLog('silent', { write: () => undefined });
-  await expireBoxes.run(
+  await createBoxExpiry(() => ({ machineLostAfterSeconds: 86_400 })).run(
     {},
     { id: '1', signal: new AbortController().signal, store, log, send: async () => undefined },
   );

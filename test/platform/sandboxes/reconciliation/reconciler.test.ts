@@ -1,18 +1,17 @@
 // State and reality agree again after everything that can be cut off: calls that fail or hang, a runtime that dies or loses its policies,
 // a process that is replaced in the middle, boxes that nobody knows.
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLog } from '../../../src/base/log.ts';
-import { createBoxSecrets } from '../../../src/platform/sandboxes/box-secrets.ts';
-import { startReconciler } from '../../../src/platform/sandboxes/reconciler.ts';
-import { BOXES, type BoxScene, createBoxScene } from './box-scene.ts';
-import { createFakeRuntime, rejects } from './fake-runtime.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RuntimeError } from '../../../../src/platform/runtime/contract.ts';
+import { BOXES, type BoxScene, createBoxScene } from '../box-scene.ts';
+import { createFakeRuntime, rejects } from '../fake-runtime.ts';
 
 let scene: BoxScene;
-beforeEach(async () => {
+beforeAll(async () => {
   scene = await createBoxScene();
 });
-afterEach(() => scene[Symbol.asyncDispose]());
+beforeEach(() => scene.reset());
+afterAll(() => scene[Symbol.asyncDispose]());
 
 const stateOf = (id: string): string | undefined => scene.runtime.boxes.get(id)?.state;
 
@@ -84,15 +83,7 @@ describe('a box', () => {
     }
     await scene.stopReconciling();
     scene.runtime.die();
-    const { id: machineId } = await scene.api.database.owner.db
-      .selectFrom('box_machines')
-      .select('id')
-      .executeTakeFirstOrThrow();
-    const narrow = startReconciler({
-      ...{ store: scene.api.database.store, runtime: scene.runtime, machineId, concurrency: 1 },
-      secrets: createBoxSecrets(scene.api.vault),
-      log: createLog('silent', { write: () => undefined }),
-    });
+    const narrow = await scene.openReconciler({ concurrency: 1 });
     for (const { id, updated_at } of before)
       await scene.until(id, 'ready', (row) => row.updated_at > updated_at);
     await narrow.close();
@@ -140,9 +131,14 @@ describe('a box', () => {
   });
 
   it('that was deleted while it was being started is removed', async () => {
-    const held = Promise.withResolvers<void>();
-    scene.runtime.onCall = ({ call }) => (call === 'start' ? held.promise : undefined);
+    const [reached, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    scene.runtime.onCall = ({ call }) => {
+      if (call !== 'start') return undefined;
+      reached.resolve();
+      return held.promise;
+    };
     const { body } = await scene.ask('POST', BOXES);
+    await reached.promise;
     const deleted = scene.ask('DELETE', `${BOXES}/${body.name}`);
     await scene.until(body.id, 'deleting');
     held.resolve();
@@ -150,8 +146,48 @@ describe('a box', () => {
     expect(scene.runtime.boxes.has(body.id)).toBe(false);
   });
 
+  it('that no machine has taken is gone at once when it is deleted', async () => {
+    await scene.stopReconciling();
+    const { body } = await scene.ask('POST', BOXES);
+    expect((await scene.ask('DELETE', `${BOXES}/${body.name}`)).status).toBe(204);
+    expect(await scene.row(body.id)).toBeUndefined();
+    expect(await scene.moves(body.id)).toEqual([
+      'new>provisioning:created',
+      'provisioning>deleting:delete_requested',
+      'deleting>gone:removed',
+    ]);
+  });
+
+  it('whose new rules the runtime rejects keeps those before, says why, and they are not sent again', async () => {
+    const { id, name } = await scene.create();
+    const rejected = async (): Promise<never> => {
+      const issues = [{ loc: ['rules', 0], msg: 'Too many', type: 'value_error' as const }];
+      throw new RuntimeError('invalid_policy', 'The rules were rejected', issues);
+    };
+    scene.runtime.onCall = ({ call }) => (call === 'apply' ? rejected() : undefined);
+    const { body } = await scene.ask('PATCH', `${BOXES}/${name}`, { proxy_config: {} });
+    expect([body.status, body.proxy_config_version, body.proxy_config_applied_version]).toEqual([
+      ...['ready', 2, 1],
+    ]);
+    expect(body.status_message).toBe(
+      'The proxy rejects the rules, and those before stay in effect until they are changed: The rules were rejected: rules.0: Too many',
+    );
+    const applied = () => scene.runtime.calls.filter(({ call }) => call === 'apply');
+    await scene.restart();
+    await scene.create();
+    expect([applied().length, (await scene.row(id))?.status]).toEqual([1, 'ready']);
+    scene.runtime.onCall = () => undefined;
+    const changed = await scene.ask('PATCH', `${BOXES}/${name}`, {
+      proxy_config: { no_proxy: ['a.example'] },
+    });
+    expect([changed.body.proxy_config_applied_version, changed.body.status_message]).toEqual([3, null]);
+  });
+
   it('that nobody knows is removed; so is that of a workspace that was deleted', async () => {
-    const { id } = await scene.create();
+    const { api, organizationId } = scene;
+    const workspaceId = await api.addWorkspace(organizationId);
+    const key = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);
+    const { id } = (await scene.ask('POST', BOXES, { wait_for_ready: true }, { key })).body;
     const unknown = randomUUID();
     const gone = new Promise<void>((resolve) => {
       const left = new Set([id, unknown]);
@@ -159,7 +195,7 @@ describe('a box', () => {
         if (call.call === 'remove' && left.delete(call.id) && left.size === 0) resolve();
       };
     });
-    await scene.api.database.owner.db.deleteFrom('workspaces').where('id', '=', scene.workspaceId).execute();
+    await api.database.owner.db.deleteFrom('workspaces').where('id', '=', workspaceId).execute();
     scene.runtime.pretend(unknown, 1);
     await gone;
   });
@@ -220,14 +256,7 @@ describe('a process that is replaced in the middle', () => {
   it('waits for its lease, so that one reconciles a machine at a time', async () => {
     await scene.create();
     const runtime = createFakeRuntime();
-    const machineId = (
-      await scene.api.database.owner.db.selectFrom('box_machines').select('id').executeTakeFirstOrThrow()
-    ).id;
-    const second = startReconciler({
-      ...{ store: scene.api.database.store, runtime, machineId },
-      secrets: createBoxSecrets(scene.api.vault),
-      log: createLog('silent', { write: () => undefined }),
-    });
+    const second = await scene.openReconciler({ runtime });
     await second.pass();
     expect(runtime.calls).toEqual([]);
     await scene.stopReconciling();
@@ -240,11 +269,7 @@ describe('a process that is replaced in the middle', () => {
     const { id } = await scene.create();
     const runtime = createFakeRuntime();
     runtime.pretend(id, 1);
-    const other = startReconciler({
-      ...{ store: scene.api.database.store, runtime, machineId: randomUUID() },
-      secrets: createBoxSecrets(scene.api.vault),
-      log: createLog('silent', { write: () => undefined }),
-    });
+    const other = await scene.openReconciler({ runtime, machineId: randomUUID() });
     await other.pass();
     await other.close();
     expect([runtime.calls.map(({ call }) => call).filter((call) => call !== 'list'), stateOf(id)]).toEqual([
@@ -259,11 +284,6 @@ async function openSecond() {
   const { db } = scene.api.database.owner;
   const [holder, held_until] = [randomUUID(), new Date(Date.now() + 3_600_000)];
   await db.updateTable('box_machines').set({ holder, held_until }).execute();
-  const { id: machineId } = await db.selectFrom('box_machines').select('id').executeTakeFirstOrThrow();
-  const second = startReconciler({
-    ...{ store: scene.api.database.store, runtime: scene.runtime, machineId, holder },
-    secrets: createBoxSecrets(scene.api.vault),
-    log: createLog('silent', { write: () => undefined }),
-  });
+  const second = await scene.openReconciler({ holder });
   return { ...second, pass: () => second.pass(), [Symbol.asyncDispose]: () => second.close() };
 }

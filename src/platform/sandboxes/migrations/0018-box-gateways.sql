@@ -1,0 +1,3 @@
+-- Where clients reach the boxes of a machine.
+
+    alter table box_machines add column gateway_url text;
