@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util';
 import { createChildren } from './support/children.ts';
 import { warningsOf } from './support/machine.ts';
+import { drain } from './support/sallyport.ts';
 import { UsageError, describeError } from './support/usage-error.ts';
 import { MAX_RATIO, measureNeighbours, type NeighbourOptions } from './platform/neighbours.ts';
 import { openScene } from './platform/scene.ts';
@@ -15,7 +16,13 @@ try {
   process.exitCode = error instanceof UsageError ? 2 : 1;
 }
 
-function readOptions(): NeighbourOptions & { readonly package: string | undefined } {
+type Options = NeighbourOptions & {
+  readonly package: string | undefined;
+  /** A directory for CPU profiles of the platform. */
+  readonly profile: string | undefined;
+};
+
+function readOptions(): Options {
   try {
     const { values } = parseArgs({
       options: {
@@ -23,6 +30,7 @@ function readOptions(): NeighbourOptions & { readonly package: string | undefine
         events: { type: 'string', default: '50000' },
         rounds: { type: 'string', default: '5' },
         package: { type: 'string' },
+        profile: { type: 'string' },
       },
     });
     const count = (name: 'readers' | 'events' | 'rounds'): number => {
@@ -33,6 +41,7 @@ function readOptions(): NeighbourOptions & { readonly package: string | undefine
     return {
       ...{ readers: count('readers'), events: count('events'), rounds: count('rounds') },
       package: values.package,
+      profile: values.profile,
     };
   } catch (error) {
     throw new UsageError((error as Error).message);
@@ -45,6 +54,7 @@ async function run(): Promise<number> {
   await using children = createChildren();
   const scene = await openScene(children, options);
   const cases = await measureNeighbours(children, scene, options);
+  if (options.profile !== undefined) await drain(scene.platform.child);
   const lines = cases.flatMap(({ lines: each }) => each);
   console.log([...lines, ...warningsOf(scene.machine).map((line) => `WARNING: ${line}`)].join('\n'));
   return Math.max(...cases.map(({ ratio }) => ratio));

@@ -1,5 +1,6 @@
 // One organization reads its audit log with many clients, another one reads a listener with one. In turns each alone, and both
 // at once; by a read that the process works for, and by one that the database works for.
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectOnce } from '../../src/platform/store/database.ts';
 import type { Children } from '../support/children.ts';
@@ -72,13 +73,23 @@ export async function measureNeighbours(
   return cases;
 }
 
-/** To the log of the first organization, by the function that links events. */
+/** To the log of the first organization, by the function that links events: listeners that a service key created. */
 async function addEvents(installation: Installation, count: number): Promise<void> {
+  const record = JSON.stringify({
+    operation_succeeded: true,
+    api_key_id: randomUUID(),
+    user_id: null,
+    enrichments: {
+      ...{ request_method: 'POST', request_path: '/v2/listeners', client_host: '127.0.0.1' },
+      ...{ client_port: 40_000, x_forwarded_for: null, response_status_code: 201 },
+      ...{ resource_ids: [randomUUID()], request_id: randomUUID() },
+    },
+  });
   await connectOnce(await ownerOf(installation), (client) =>
     client.query(
-      `select count(public.audit_append(o.id, 'create_listener', null, '{}'))
+      `select count(public.audit_append(o.id, 'create_listener', null, $2))
        from (select id from organizations limit 1) as o, generate_series(1, $1::int)`,
-      [count],
+      [count, record],
     ),
   );
 }

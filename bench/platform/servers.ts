@@ -27,6 +27,8 @@ export type Installation = {
 const BARE_CONNECTIONS = 16;
 /** Of the platform, which needs no more than by default: the embedded server allows as many to both together. */
 const PLATFORM_CONNECTIONS = 40;
+/** Nothing is measured of them. */
+const WITHOUT_BOXES = { SALLYPORT_PLATFORM_SANDBOXES_RUNTIME: 'attached' } as const;
 const START_DEADLINE_MS = 30_000;
 
 /** Creates the database, the first organization, its workspace and its key. */
@@ -45,7 +47,7 @@ export function addOrganization(installation: Installation): Installation {
 /** A command that prints a key, and its workspace to standard error. */
 function runPlatform(directory: string, packageDirectory: string, command: readonly string[]) {
   const args = [launcherOf(packageDirectory), ...command, '--data-dir', join(directory, 'data')];
-  const env = { PATH: process.env['PATH'], HOME: directory };
+  const env = { PATH: process.env['PATH'], HOME: directory, ...WITHOUT_BOXES };
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
   if (status !== 0) throw new Error(`sallyport ${command.join(' ')} failed:\n${stderr}`);
   const [, workspaceId = ''] = /^workspace +(\S+)$/m.exec(stderr) ?? [];
@@ -114,6 +116,7 @@ async function spawnPlatform(
         // One key sends all requests: its rate is not what is measured.
         SALLYPORT_PLATFORM_LIMITS_KEY_REQUESTS_PER_S: '1000000',
         SALLYPORT_PLATFORM_LIMITS_ORGANIZATION_REQUESTS_PER_S: '1000000',
+        ...WITHOUT_BOXES,
         ...env,
       },
     }),
