@@ -1,5 +1,5 @@
 // `npm run mutants [-- I2 h2 gateway …]`: applies every listed mutation, one at a time and in private copies of the tree, and
-// expects the tests of its invariant to fail, for each version of HTTP that the mutation names, or those of the gateway. Exits with 1 if a mutation survives,
+// expects the tests of its invariant to fail, for each version of HTTP that the mutation names, or those of the gateway or of services of boxes. Exits with 1 if a mutation survives,
 // does not run, or no longer matches its file.
 import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -15,9 +15,12 @@ const COPIED = [
   'src',
   'test',
   'scripts',
+  'bench',
+  'bin',
   'config',
   'certs',
   'package.json',
+  'package-lock.json',
   'tsconfig.json',
   'vitest.config.ts',
 ];
@@ -130,7 +133,8 @@ async function tryMutation(copy: string, { mutation, suite }: Trial): Promise<Ve
 // A mutation that does not parse, or a run that crashes, fails too, but shows nothing: only a failed test counts.
 function verdictOn(run: TestRun | undefined, { invariant, version }: Suite): Verdict {
   if (run === undefined) return { outcome: 'DID NOT RUN', by: 'the tests did not finish' };
-  const isOfSuite = (title: string): boolean => version === 'gateway' || title.startsWith(`${invariant} `);
+  const hasInvariants = version === 'h1' || version === 'h2';
+  const isOfSuite = (title: string): boolean => !hasInvariants || title.startsWith(`${invariant} `);
   const killer = run.failed.find(({ title }) => isOfSuite(title));
   if (killer !== undefined)
     return { outcome: 'killed', by: killer.isTimeout ? `its time limit: ${killer.title}` : killer.title };

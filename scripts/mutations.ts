@@ -15,16 +15,23 @@ import { failClosed } from './mutations/i6-fail-closed.ts';
 import { alive } from './mutations/i7-alive.ts';
 import { reach } from './mutations/i8-reach.ts';
 import { bounded } from './mutations/i9-bounded.ts';
+import { services } from './mutations/services.ts';
 import type { Invariant, Mutation, Version } from './mutations/mutation.ts';
 
 /** The tests of the gateway are not sorted by invariants. */
 const GATEWAY_TESTS: readonly string[] = [
   'test/gateway/client-connection.test.ts',
+  'test/gateway/dialing-agent.test.ts',
   'test/gateway/gateway.test.ts',
   'test/gateway/request-plan.test.ts',
+  'test/gateway/target.test.ts',
   'test/gateway/upgraded-relay.test.ts',
   'test/attacks/gateway/gateway.test.ts',
 ];
+
+const SERVICE_TESTS: readonly string[] = ['cookies', 'request', 'response', 'place'].map(
+  (name) => `test/platform/sandboxes/services/service-${name}.test.ts`,
+);
 
 /** Where the tests of each invariant are, those of each version of HTTP. */
 export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version, readonly string[]>>>> = {
@@ -39,7 +46,7 @@ export const invariantTests: Readonly<Record<Invariant, Readonly<Record<Version,
   I9: testsOf('i9-bounded'),
   I10: testsOf('i10-atomic'),
   I11: testsOf('i11-accountable'),
-  I12: testsOf('i12-right-response'),
+  I12: testsOf('i12-right-response', { h1: ['i12-two-sandboxes'] }),
 };
 
 /** The file of the invariant for each version, and `more` files for one version. */
@@ -49,7 +56,8 @@ function testsOf(
 ): Readonly<Record<Version, readonly string[]>> {
   const { h1 = [], h2 = [] } = more;
   const file = (stem: string): string => `test/invariants/${stem}.test.ts`;
-  return { h1: [name, ...h1].map(file), h2: [`${name}-h2`, ...h2].map(file), gateway: GATEWAY_TESTS };
+  const ofVersions = { h1: [name, ...h1].map(file), h2: [`${name}-h2`, ...h2].map(file) };
+  return { ...ofVersions, gateway: GATEWAY_TESTS, services: SERVICE_TESTS };
 }
 
 export const mutations: readonly Mutation[] = [
@@ -68,4 +76,5 @@ export const mutations: readonly Mutation[] = [
   ...h2Requests,
   ...h2Responses,
   ...gateway,
+  ...services,
 ];

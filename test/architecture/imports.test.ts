@@ -62,6 +62,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'box-host': [
     'base',
     'base/http',
+    'tls',
     'box-agent/protocol',
     'box-host/agents',
     'box-host/data-plane',
@@ -92,6 +93,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/config': ['base', 'platform/store', 'platform/api'],
   'platform/module': ['base', 'platform/store', 'platform/vault', 'platform/api', 'platform/config'],
   ...Object.fromEntries(MODULES.map((module) => [module, [...BELOW_MODULES, 'platform/module', ...MODULES]])),
+  // The one user of the gateway.
+  'platform/sandboxes': [...BELOW_MODULES, 'gateway', 'platform/module', ...MODULES],
   platform: [
     'base',
     'platform/store',
@@ -168,6 +171,7 @@ const LAZY: readonly string[] = [
 
 /** The only files that may read the value of a secret. */
 const REVEALING: readonly string[] = [
+  'src/box-host/sidecars/box-proxy.ts',
   'src/callback/client.ts',
   'src/platform/proxy-documents/sealed-document.ts',
   'src/platform/runtime/box-host-documents.ts',
