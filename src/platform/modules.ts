@@ -1,4 +1,5 @@
 // The list of modules, and what is made of it. A new module adds one line here; docs/modules.md lists what else it touches.
+import { agentServer } from './agent-server/module.ts';
 import type { Route } from './api/route.ts';
 import { auditMaintenance } from './audit-maintenance/module.ts';
 import { controlPlane } from './control-plane/module.ts';
@@ -34,7 +35,11 @@ export function jobsOf(list: readonly Module[] = modules): readonly Job[] {
   return list.flatMap(({ jobs = [] }) => jobs);
 }
 
-/** All migrations, in the order in which they run. */
+/**
+ * All migrations, in the order in which they run, with those of the agent server: a program of its own, whose database has the
+ * same schema, so that either program may migrate it.
+ */
 export function migrationsOf(list: readonly Module[] = modules): readonly Migration[] {
-  return readMigrations([...groundMigrations, ...list.flatMap(({ migrations = [] }) => migrations)]);
+  const own = [...list, agentServer].flatMap(({ migrations = [] }) => migrations);
+  return readMigrations([...groundMigrations, ...own]);
 }

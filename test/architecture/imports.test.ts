@@ -1,6 +1,7 @@
 // The import rules. The tables in this file are the rules; ARCHITECTURE.md shows them.
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { agentServer } from '../../src/platform/agent-server/module.ts';
 import { modules } from '../../src/platform/modules.ts';
 import { projectRoot } from '../support/spawned-process.ts';
 import { packageOf, readSources, type SourceFile, toSourceFile } from './source-tree.ts';
@@ -75,6 +76,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // A box sees the folder of the agent and nothing else of the product.
   'box-agent/protocol': [],
   'box-agent': ['box-agent/protocol'],
+  // A program in a process of its own, with code of a deployment.
+  'agent-worker/protocol': [],
+  'agent-worker': ['agent-worker/protocol'],
   'box-host/command': [],
   'box-host/snapshots': ['base', 'box-host/command'],
   'box-host/cgroup': [],
@@ -93,6 +97,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'platform/config': ['base', 'platform/store', 'platform/api'],
   'platform/module': ['base', 'platform/store', 'platform/vault', 'platform/api', 'platform/config'],
   ...Object.fromEntries(MODULES.map((module) => [module, [...BELOW_MODULES, 'platform/module', ...MODULES]])),
+  'platform/agent-server': [...BELOW_MODULES, 'agent-worker/protocol', 'platform/module', ...MODULES],
   // The one user of the gateway.
   'platform/sandboxes': [...BELOW_MODULES, 'gateway', 'platform/module', ...MODULES],
   platform: [
@@ -320,7 +325,7 @@ describe('the import rules', () => {
   it('let imports point down only', () => expect(climbs(sources)).toEqual([]));
 
   it('know every module of the platform that runs', () => {
-    const names = modules.map(({ name }) => `platform/${name}`);
+    const names = [...modules, agentServer].map(({ name }) => `platform/${name}`);
     expect(MODULES.toSorted()).toEqual(names.toSorted());
   });
 

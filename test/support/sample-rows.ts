@@ -4,6 +4,9 @@ import type { Client } from '../../src/platform/store/database.ts';
 const ORGANIZATION = '11111111-1111-4111-8111-111111111111';
 const WORKSPACE = '22222222-2222-4222-8222-222222222222';
 const USER = '33333333-3333-4333-8333-333333333333';
+const ASSISTANT = '55555555-5555-4555-8555-555555555555';
+const THREAD = '66666666-6666-4666-8666-666666666666';
+const RUN = '77777777-7777-4777-8777-777777777777';
 
 /** By the id of the migration, in the schema of that version. Like migrations, they are never edited. */
 const STATEMENTS: Readonly<Record<number, string>> = {
@@ -76,6 +79,22 @@ const STATEMENTS: Readonly<Record<number, string>> = {
       from boxes b, api_keys k where k.short_key = 'sk...2'
   `,
   20: `update boxes set asks_capacity = true, fs_capacity_bytes = 67108864`,
+  21: `
+    insert into agent_assistants (assistant_id, graph_id, name) values ('${ASSISTANT}', 'agent', 'agent');
+    insert into agent_assistant_versions (assistant_id, version, graph_id, name, config, context, metadata)
+      values ('${ASSISTANT}', 1, 'agent', 'agent', '{}', '{}', '{}');
+    insert into agent_threads (thread_id) values ('${THREAD}');
+    insert into agent_runs (run_id, thread_id, assistant_id, assistant_version, graph_id, kwargs, multitask_strategy)
+      values ('${RUN}', '${THREAD}', '${ASSISTANT}', 1, 'agent', '{}', 'enqueue');
+    insert into agent_run_users (run_id, sealed) values ('${RUN}', '\\x05');
+    insert into agent_run_events (run_id, id, event, data) values ('${RUN}', 0, 'metadata', '{}');
+    insert into agent_checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint, metadata_type, metadata)
+      values ('${THREAD}', '', '1', 'json', '\\x06', 'json', '\\x07');
+    insert into agent_checkpoint_values (thread_id, checkpoint_ns, channel, version, type, value)
+      values ('${THREAD}', '', 'messages', '1', 'json', '\\x08');
+    insert into agent_checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value)
+      values ('${THREAD}', '', '1', 'task', 0, 'messages', 'json', '\\x09')
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };
