@@ -9,6 +9,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/module.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/queue/run-queue.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/runs/run-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/streams/event-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/threads/thread-rows.ts': 'test/platform/agent-server/tables.test.ts',

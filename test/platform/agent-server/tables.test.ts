@@ -4,6 +4,7 @@ import '../../../src/agent-worker/protocol/messages.ts';
 import '../../../src/agent-worker/protocol/calls.ts';
 import '../../../src/platform/agent-server/assistants/assistant-rows.ts';
 import '../../../src/platform/agent-server/checkpoints/checkpoint-rows.ts';
+import '../../../src/platform/agent-server/queue/run-queue.ts';
 import '../../../src/platform/agent-server/streams/event-rows.ts';
 import '../../../src/platform/agent-server/module.ts';
 import { MULTITASK_STRATEGIES, RUN_STATUSES } from '../../../src/platform/agent-server/runs/run-rows.ts';
