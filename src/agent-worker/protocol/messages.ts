@@ -37,7 +37,7 @@ export type ThrownError = {
 /** Every message is one of these. */
 export type Message =
   | { readonly type: 'hello'; readonly version: number; readonly language?: string; readonly pid?: number }
-  /** From the server, after hello: what to load. The worker answers `ready` or `failed`. */
+  /** From the server, after hello: what to load. The worker sends `ready` or `failed` then. */
   | { readonly type: 'load'; readonly deployment: DeploymentToLoad }
   | { readonly type: 'ready'; readonly loaded: Loaded }
   | { readonly type: 'failed'; readonly failure: LoadFailure }
