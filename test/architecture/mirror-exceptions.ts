@@ -8,6 +8,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-rows.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/configuration/deployment.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/configuration/settings.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/module.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/queue/run-queue.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/runs/run-rows.ts': 'test/platform/agent-server/tables.test.ts',
