@@ -7,6 +7,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/protocol/calls.ts': 'test/platform/agent-server/tables.test.ts',
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/checkpoints/checkpoint-port.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/configuration/deployment.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/configuration/settings.ts': 'test/platform/agent-server/tables.test.ts',

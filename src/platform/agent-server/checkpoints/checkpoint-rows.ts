@@ -1,4 +1,5 @@
 // The rows of checkpoints, of the values of their channels, and of the writes of tasks.
+import type { Fixed, Generated } from '../../store/sql.ts';
 
 declare module '../../store/tables.ts' {
   interface Tables {
@@ -29,12 +30,14 @@ declare module '../../store/tables.ts' {
       readonly checkpoint_ns: string;
       readonly checkpoint_id: string;
       readonly task_id: string;
+      /** Below zero: of the graph itself, such as an interrupt. The last one counts; of the others, the first. */
       readonly idx: number;
+      /** Zeros: an update of the state. */
+      readonly run_id: Generated<string>;
+      readonly position: Fixed<string>;
       readonly channel: string;
       readonly type: string;
       readonly value: Buffer;
     };
   }
 }
-
-export {};

@@ -144,10 +144,13 @@
       checkpoint_id text not null,
       task_id text not null,
       idx integer not null,
+      -- The run that wrote it, or zeros: a run that is rolled back leaves what others wrote to the same checkpoint.
+      run_id uuid not null default '00000000-0000-0000-0000-000000000000',
+      position bigint generated always as identity,
       channel text not null,
       type text not null,
       value bytea not null,
-      primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+      primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_id)
     );
 
     grant select, insert, update, delete on agent_assistants, agent_assistant_versions, agent_threads, agent_runs, agent_run_users,
