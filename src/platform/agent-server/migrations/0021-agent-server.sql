@@ -77,6 +77,8 @@
       cancellation text check (cancellation in ('interrupt', 'rollback')),
       -- Whether its events are stored as they come, for readers that reconnect.
       is_resumable boolean not null default false,
+      -- The process whose client reads its events from the first on: any other process that executes it stores them.
+      streamed_by uuid,
       -- The last values, or `{error, message}`.
       output json,
       created_at timestamptz not null default now(),

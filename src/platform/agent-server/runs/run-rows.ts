@@ -26,6 +26,8 @@ declare module '../../store/tables.ts' {
       lease_until: Date | null;
       cancellation: 'interrupt' | 'rollback' | null;
       readonly is_resumable: Generated<boolean>;
+      /** The process whose client reads its events from the first on. */
+      readonly streamed_by: string | null;
       /** The last values, or `{error, message}`. */
       output: string | null;
       readonly created_at: Fixed<Date>;
