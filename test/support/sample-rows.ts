@@ -88,6 +88,7 @@ const STATEMENTS: Readonly<Record<number, string>> = {
       values ('${RUN}', '${THREAD}', '${ASSISTANT}', 1, 'agent', '{}', 'enqueue');
     insert into agent_run_users (run_id, sealed) values ('${RUN}', '\\x05');
     insert into agent_run_events (run_id, id, event, data) values ('${RUN}', 0, 'metadata', '{}');
+    insert into agent_run_results (run_id, thread_id, status, metadata) values ('${RUN}', '${THREAD}', 'success', '{}');
     insert into agent_checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint, metadata_type, metadata)
       values ('${THREAD}', '', '1', 'json', '\\x06', 'json', '\\x07');
     insert into agent_checkpoint_values (thread_id, checkpoint_ns, channel, version, type, value)

@@ -70,6 +70,10 @@
       position bigint generated always as identity,
       run_after timestamptz not null default now(),
       attempt integer not null default 0,
+      -- Attempts that ended because their worker or their process was lost.
+      losses integer not null default 0,
+      -- Whose runs share the places: a digest of the identity; empty without one.
+      party text not null default '',
       -- Whose run it is, while it runs.
       lease_owner uuid,
       lease_until timestamptz,
@@ -89,7 +93,9 @@
     );
     create index on agent_runs (thread_id, position desc);
     create index on agent_runs (assistant_id);
-    create index on agent_runs (run_after, position) where status = 'pending';
+    create index on agent_runs (party, run_after, position) where status = 'pending';
+    create index on agent_runs (run_after) where status = 'pending';
+    create index on agent_runs (thread_id, position) where status = 'pending';
     -- One run of a thread at a time.
     create unique index on agent_runs (thread_id) where status = 'running';
     create index on agent_runs (lease_until) where status = 'running';
@@ -99,6 +105,18 @@
       run_id uuid primary key references agent_runs on delete cascade,
       sealed bytea not null
     );
+
+    -- Results of runs whose temporary thread ended with them, for a while: somebody may wait for one.
+    create table agent_run_results (
+      run_id uuid primary key,
+      thread_id uuid not null,
+      status text not null,
+      output json,
+      -- Of the thread: by it callers see the result or not.
+      metadata jsonb not null,
+      ended_at timestamptz not null default now()
+    );
+    create index on agent_run_results (ended_at);
 
     -- Events of resumable runs, and of others that a reader in another process follows. They outlive their run for a while.
     create table agent_run_events (
@@ -155,5 +173,5 @@
       primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_id)
     );
 
-    grant select, insert, update, delete on agent_assistants, agent_assistant_versions, agent_threads, agent_runs, agent_run_users,
+    grant select, insert, update, delete on agent_assistants, agent_assistant_versions, agent_threads, agent_runs, agent_run_users, agent_run_results,
       agent_run_events, agent_checkpoints, agent_checkpoint_values, agent_checkpoint_writes to sallyport_app;

@@ -22,6 +22,10 @@ declare module '../../store/tables.ts' {
       readonly position: Fixed<string>;
       readonly run_after: Generated<Date>;
       attempt: Generated<number>;
+      /** Attempts that ended because their worker or their process was lost. */
+      losses: Generated<number>;
+      /** Whose runs share the places. */
+      readonly party: Generated<string>;
       lease_owner: string | null;
       lease_until: Date | null;
       cancellation: 'interrupt' | 'rollback' | null;
@@ -33,6 +37,15 @@ declare module '../../store/tables.ts' {
       readonly created_at: Fixed<Date>;
       updated_at: Generated<Date>;
       ended_at: Date | null;
+    };
+    readonly agent_run_results: {
+      readonly run_id: string;
+      readonly thread_id: string;
+      readonly status: RunStatus;
+      readonly output: string | null;
+      /** Of the thread that has ended. */
+      readonly metadata: string;
+      readonly ended_at: Fixed<Date>;
     };
     readonly agent_run_users: {
       readonly run_id: string;
