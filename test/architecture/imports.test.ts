@@ -178,6 +178,8 @@ const LAZY: readonly string[] = [
 const REVEALING: readonly string[] = [
   'src/box-host/sidecars/box-proxy.ts',
   'src/callback/client.ts',
+  // The user of a run, for the worker that executes it.
+  'src/platform/agent-server/access/run-users.ts',
   'src/platform/proxy-documents/sealed-document.ts',
   'src/platform/runtime/box-host-documents.ts',
   'src/platform/sandboxes/box-secrets.ts',
@@ -190,6 +192,7 @@ const REVEALING: readonly string[] = [
 
 /** The only files that may open a value that the vault has sealed, a data key or the file of master keys. */
 const UNSEALING: readonly string[] = [
+  'src/platform/agent-server/access/run-users.ts',
   'src/platform/initialization.ts',
   'src/platform/platform.ts',
   'src/platform/proxy-documents/sealed-document.ts',

@@ -6,6 +6,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/admin/target.ts': 'test/admin/config-routes.test.ts',
   'src/agent-worker/protocol/calls.ts': 'test/platform/agent-server/tables.test.ts',
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/access/gate.ts': 'test/platform/agent-server/access/filters.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-port.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-rows.ts': 'test/platform/agent-server/tables.test.ts',
