@@ -2,7 +2,7 @@
 // another shape does not compile.
 import type { z } from '../../base/schema.ts';
 import type { MappedList } from './json-text.ts';
-import type { ServerEvent } from './stream/event-stream.ts';
+import type { ServerEvents } from './stream/event-stream.ts';
 
 /** 501: of a route that every client of its contract may call and that this version does not have. */
 export type SuccessStatus = 200 | 201 | 202 | 204 | 207 | 303 | 501;
@@ -16,13 +16,20 @@ export type StreamResponse<Source = unknown, Piece = unknown> = {
   readonly pieces: 'events' | 'bytes';
   /** How long the producer of bytes may be silent. */
   readonly silenceMs?: number;
+  /** Who ends a stream of events when the server drains: the producer may have to finish what nobody else can. */
+  readonly drainedBy?: 'server' | 'producer';
   /** For the compiler alone. */
   readonly of?: readonly [Source, Piece];
 };
 
-/** Server-sent events. A heartbeat, the end on drain and the end on an error are made for every one of them. */
-export function eventStream<Source = undefined>(): StreamResponse<Source, ServerEvent> {
-  return { streamType: 'text/event-stream', pieces: 'events' };
+/**
+ * Server-sent events. A heartbeat, the end on drain and the end on an error are made for every one of them. One that its producer
+ * drains goes on while the server drains; it ends by an EndedEarly, which cuts its connection, or by its own end.
+ */
+export function eventStream<Source = undefined>(
+  traits: Pick<StreamResponse, 'drainedBy'> = {},
+): StreamResponse<Source, ServerEvents> {
+  return { streamType: 'text/event-stream', pieces: 'events', ...traits };
 }
 
 export function byteStream<Source = undefined>(

@@ -1,4 +1,5 @@
 // Server-sent events: frames, ids, a heartbeat while nothing happens, and an end from which a client can go on.
+import { EndedEarly } from '../../../base/http/http-response.ts';
 import type { StreamError } from '../errors.ts';
 import { PieceSource } from './piece-source.ts';
 
@@ -6,10 +7,15 @@ export type ServerEvent = {
   /** The type of the event; `message` for clients that get none. */
   readonly event?: string;
   /** Sent as JSON in one line. */
-  readonly data: unknown;
+  readonly data?: unknown;
+  /** In place of `data`: JSON that is sent as it is, and read by nobody here. */
+  readonly text?: string;
   /** Sent back by a client that reconnects, as Last-Event-ID. */
   readonly id?: string;
 };
+
+/** Events that are ready together leave in one write. */
+export type ServerEvents = ServerEvent | readonly ServerEvent[];
 
 export type EventStreamOptions = {
   /** Aborts when the client left, when the server drains, or with `ended`. */
@@ -29,9 +35,12 @@ export type EventStreamOptions = {
 const HEARTBEAT: Uint8Array = Buffer.from(': heartbeat\n');
 const HEARTBEAT_MS = 5_000;
 
-/** Ends when the events end, with an event `error` when they fail, and with an event `reconnect` when the server drains. */
+/**
+ * Ends when the events end, with an event `error` when they fail, and with an event `reconnect` when the server drains. Rejects
+ * with an EndedEarly of the producer: the connection is cut then.
+ */
 export async function* toEventStream(
-  events: AsyncIterable<ServerEvent>,
+  events: AsyncIterable<ServerEvents>,
   { signal, isDraining, ended, lastEventId, heartbeatMs = HEARTBEAT_MS, onError }: EventStreamOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   using source = new PieceSource(events, { idleMs: heartbeatMs, signal });
@@ -47,8 +56,9 @@ export async function* toEventStream(
         return;
       }
       frame = found === 'idle' ? HEARTBEAT : formatEvent(found.piece);
-      if (found !== 'idle') lastId = found.piece.id ?? lastId;
+      if (found !== 'idle') lastId = lastIdOf(found.piece) ?? lastId;
     } catch (error) {
+      if (error instanceof EndedEarly) throw error;
       return void (yield formatEvent({ event: 'error', data: onError(error) }));
     }
     yield frame;
@@ -56,16 +66,30 @@ export async function* toEventStream(
 }
 
 /** Throws an Error for an event whose type or id would end its line: that is a bug. */
-export function formatEvent({ event, data, id }: ServerEvent): Uint8Array {
-  for (const text of [event, id])
-    if (text !== undefined && /[\r\n\0]/.test(text))
-      throw new Error('an event has a line break in its type or id');
-  const lines = [
-    ...(event === undefined ? [] : [`event: ${event}`]),
-    `data: ${JSON.stringify(data) ?? 'null'}`,
-    ...(id === undefined ? [] : [`id: ${id}`]),
-  ];
-  return Buffer.from(`${lines.join('\n')}\n\n`);
+export function formatEvent(events: ServerEvents): Uint8Array {
+  if (!isBatch(events)) return Buffer.from(toFrame(events));
+  let frames = '';
+  for (const event of events) frames += toFrame(event);
+  return Buffer.from(frames);
+}
+
+function isBatch(events: ServerEvents): events is readonly ServerEvent[] {
+  return Array.isArray(events);
+}
+
+const LINE_END = /[\r\n\0]/;
+
+function toFrame({ event, data, text, id }: ServerEvent): string {
+  if ((event !== undefined && LINE_END.test(event)) || (id !== undefined && LINE_END.test(id)))
+    throw new Error('an event has a line break in its type or id');
+  // A line break in JSON is space between its tokens.
+  const json = text === undefined ? (JSON.stringify(data) ?? 'null') : text.replace(/[\r\n]+/g, ' ');
+  const type = event === undefined ? '' : `event: ${event}\n`;
+  return `${type}data: ${json}\n${id === undefined ? '' : `id: ${id}\n`}\n`;
+}
+
+function lastIdOf(events: ServerEvents): string | undefined {
+  return isBatch(events) ? events.findLast(({ id }) => id !== undefined)?.id : events.id;
 }
 
 function toReconnect(lastId: string | undefined): ServerEvent {

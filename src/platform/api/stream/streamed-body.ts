@@ -3,7 +3,7 @@ import { DomainError } from '../../../base/domain-error.ts';
 import { EndedEarly, type HttpResponse } from '../../../base/http/http-response.ts';
 import { type ApiRequest, signalOf } from '../api-request.ts';
 import type { StreamError } from '../errors.ts';
-import { type ServerEvent, toEventStream } from './event-stream.ts';
+import { type ServerEvents, toEventStream } from './event-stream.ts';
 import { PieceSource } from './piece-source.ts';
 import type { StreamResponse } from '../responses.ts';
 import type { Streaming } from '../route.ts';
@@ -26,14 +26,14 @@ export type Produced = {
 };
 
 export function streamBody(
-  { streamType, pieces, silenceMs = SILENCE_MS }: StreamResponse,
+  { streamType, pieces, silenceMs = SILENCE_MS, drainedBy = 'server' }: StreamResponse,
   request: ApiRequest,
   { produce, open, onError }: Produced,
 ): Required<Pick<HttpResponse, 'body' | 'fields'>> {
   const { draining, head } = request;
   const left = request.left();
   const ended = new AbortController();
-  const signal = AbortSignal.any([signalOf(request), ended.signal]);
+  const signal = AbortSignal.any([drainedBy === 'server' ? signalOf(request) : left, ended.signal]);
   async function* opened(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     using _ = open((reason) => ended.abort(reason));
     yield* body;
@@ -51,8 +51,8 @@ export function streamBody(
         }),
       ),
     };
-  const isDraining = (): boolean => draining.aborted && !left.aborted;
-  const body = toEventStream(produced as AsyncIterable<ServerEvent>, {
+  const isDraining = (): boolean => drainedBy === 'server' && draining.aborted && !left.aborted;
+  const body = toEventStream(produced as AsyncIterable<ServerEvents>, {
     ...{ signal, isDraining, ended: ended.signal, lastEventId, onError },
   });
   return { fields: { 'Content-Type': streamType, ...EVENT_FIELDS }, body: opened(body) };

@@ -2,6 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../../src/base/domain-error.ts';
+import { EndedEarly } from '../../../../src/base/http/http-response.ts';
 import { toStreamError } from '../../../../src/platform/api/errors.ts';
 import {
   type EventStreamOptions,
@@ -41,6 +42,8 @@ describe('a frame', () => {
     [{ event: 'values', data: { a: 1 }, id: '0' }, 'event: values\ndata: {"a":1}\nid: 0\n\n'],
     [{ data: 'two\nlines' }, 'data: "two\\nlines"\n\n'],
     [{ event: 'end', data: undefined }, 'event: end\ndata: null\n\n'],
+    [{ event: 'values', text: '{"a": 1e400}', id: '0' }, 'event: values\ndata: {"a": 1e400}\nid: 0\n\n'],
+    [{ text: '{\n "a":\r\n 1}' }, 'data: {  "a":  1}\n\n'],
   ])('%j', (event, frame) => expect(Buffer.from(formatEvent(event)).toString()).toBe(frame));
 
   it.each<ServerEvent>([
@@ -57,6 +60,27 @@ describe('a stream', () => {
     expect(await framed(emit({ data: 1, id: '0' }, { data: 2, id: '1' }))).toBe(
       'data: 1\nid: 0\n\ndata: 2\nid: 1\n\n',
     );
+  });
+
+  it('has the events that are ready together in one piece', async () => {
+    async function* batches(): AsyncGenerator<readonly ServerEvent[]> {
+      yield [
+        { text: '1', id: '0' },
+        { text: '2', id: '1' },
+      ];
+      yield [{ text: '3', id: '2' }];
+    }
+    const pieces: string[] = [];
+    for await (const piece of toEventStream(batches(), options())) pieces.push(Buffer.from(piece).toString());
+    expect(pieces).toEqual(['data: 1\nid: 0\n\ndata: 2\nid: 1\n\n', 'data: 3\nid: 2\n\n']);
+  });
+
+  it('that its producer ends early is cut: a client must not take a part for the whole', async () => {
+    async function* cut(): AsyncGenerator<ServerEvent> {
+      yield { data: 1 };
+      throw new EndedEarly('the client does not read');
+    }
+    await expect(framed(cut())).rejects.toThrow(EndedEarly);
   });
 
   it('has a comment of one line while nothing happens', async () => {

@@ -21,12 +21,15 @@ const shared = {
 } as const;
 
 /** `GET /events` */
-export function eventsRoute(produce: (call: Streaming) => AsyncIterable<ServerEvent>): Route {
+export function eventsRoute(
+  produce: (call: Streaming) => AsyncIterable<ServerEvent>,
+  traits: Parameters<typeof eventStream>[0] = {},
+): Route {
   return defineRoute({
     ...shared,
     path: '/events',
     summary: 'events',
-    responses: { 200: eventStream() },
+    responses: { 200: eventStream(traits) },
     handle: async () => ({}),
     stream: produce,
   });

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { EndedEarly } from '../../../../src/base/http/http-response.ts';
 import type { Streaming } from '../../../../src/platform/api/route.ts';
 import type { ServerEvent } from '../../../../src/platform/api/stream/event-stream.ts';
 import { bytesRoute, eventsRoute, get, openStreams } from './stream-scene.ts';
@@ -73,6 +74,28 @@ describe('a stream of events', () => {
     const rest = await client.readToEnd();
     expect(rest).toContain('event: reconnect\ndata: {"last_event_id":"0"}\nid: 0\n\n');
     expect(rest.endsWith('0\r\n\r\n')).toBe(true);
+    await closing;
+  });
+
+  it('that its producer drains goes on while the server drains, and may cut its connection', async () => {
+    const [more, cut] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    async function* produce(): AsyncGenerator<ServerEvent> {
+      yield { data: 0 };
+      await more.promise;
+      yield { data: 1 };
+      await cut.promise;
+      throw new EndedEarly('the process ends');
+    }
+    const scene = await openStreams([eventsRoute(produce, { drainedBy: 'producer' })]);
+    await using client = await scene.connect();
+    await client.send(get('/events'));
+    await client.readThrough('data: 0\n\n');
+    const closing = scene[Symbol.asyncDispose]();
+    more.resolve();
+    await client.readThrough('data: 1\n\n');
+    cut.resolve();
+    // No last chunk.
+    expect(await client.readToEnd()).not.toContain('0\r\n\r\n');
     await closing;
   });
 
