@@ -11,8 +11,19 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/access/gate.ts': 'test/platform/agent-server/access/filters.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
-  'src/platform/agent-server/checkpoints/checkpoint-port.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/checkpoints/checkpoint-params.ts':
+    'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
+  'src/platform/agent-server/checkpoints/checkpoint-reading.ts':
+    'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-rows.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/checkpoints/checkpoint-scope.ts':
+    'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
+  'src/platform/agent-server/checkpoints/checkpoint-writer.ts':
+    'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
+  'src/platform/agent-server/checkpoints/value-pack.ts':
+    'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
+  'src/platform/agent-server/checkpoints/write-statements.ts':
+    'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
   'src/platform/agent-server/configuration/deployment.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/configuration/settings.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/module.ts': 'test/platform/agent-server/tables.test.ts',

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import '../../../src/agent-worker/protocol/messages.ts';
 import '../../../src/agent-worker/protocol/calls.ts';
 import '../../../src/platform/agent-server/assistants/assistant-rows.ts';
-import '../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
 import '../../../src/platform/agent-server/checkpoints/checkpoint-rows.ts';
 import '../../../src/platform/agent-server/queue/run-queue.ts';
 import '../../../src/platform/agent-server/streams/event-rows.ts';

@@ -1,35 +1,80 @@
 // What a worker may do with checkpoints during one call: those of one thread alone, and while a run owns the thread's lease, only
 // as that attempt of that run.
 import type { ServerCalls } from '../../../agent-worker/protocol/calls.ts';
-import type { CallFailure } from '../../../agent-worker/protocol/messages.ts';
+import { DomainError } from '../../../base/domain-error.ts';
+import type { Store } from '../../store/database.ts';
+import { type CheckpointParams, parseCheckpointParams } from './checkpoint-params.ts';
+import { listCheckpoints, readCheckpoint } from './checkpoint-reading.ts';
+import { removeCheckpoints } from './checkpoint-removal.ts';
+import { type CheckpointScope, requireOwnThread, requireWritable } from './checkpoint-scope.ts';
+import { type CheckpointWriter, createCheckpointWriter } from './checkpoint-writer.ts';
 
 /** Serves the calls of a worker. */
 export type CheckpointPort = {
-  /** Rejects with CheckpointRefusal where the worker asks for what it may not have. */
+  /**
+   * Rejects with DomainError `conflict` where the worker asks for what it may not have, and with another error where the database cannot
+   * do it now.
+   */
   handle<M extends keyof ServerCalls>(
     method: M,
     params: ServerCalls[M]['params'],
   ): Promise<ServerCalls[M]['result']>;
 };
 
-/** The only thread of a port, and as whom it writes. */
-export type CheckpointScope = {
-  readonly threadId: string;
-  /** Of a run: written is only while this attempt runs. Without it, only while the thread has no run. */
-  readonly lease?: { readonly runId: string; readonly attempt: number };
-  /** For reading the state: every write is refused. */
-  readonly isReadOnly?: true;
-};
+export function createCheckpointPort(
+  store: Pick<Store, 'db' | 'write'>,
+  scope: CheckpointScope,
+): CheckpointPort {
+  const writer = createCheckpointWriter(store, scope);
+  const handlers = createHandlers(store, scope, writer);
+  return {
+    async handle(method, params) {
+      const handler: Handler<typeof method> = handlers[method];
+      const parsed = parseCheckpointParams(method, params);
+      requireOwnThread(scope, parsed.thread_id);
+      return handler(parsed);
+    },
+  };
+}
 
-type RefusalCode = Extract<CallFailure, { readonly kind: 'refused' }>['code'];
+type Handler<M extends keyof ServerCalls> = (
+  params: CheckpointParams[M],
+) => Promise<ServerCalls[M]['result']>;
+type Handlers = { readonly [M in keyof ServerCalls]: Handler<M> };
 
-/** Nothing was written. The worker gets it as the failure `refused` of its call. */
-export class CheckpointRefusal extends Error {
-  override readonly name = 'CheckpointRefusal';
-  readonly code: RefusalCode;
-
-  constructor(code: RefusalCode, message: string) {
-    super(message);
-    this.code = code;
-  }
+function createHandlers(
+  store: Pick<Store, 'db' | 'write'>,
+  scope: CheckpointScope,
+  writer: CheckpointWriter,
+): Handlers {
+  return {
+    // What the worker wrote before is read, although it may not have waited for it.
+    async 'checkpoint.get'(params) {
+      await writer.settled();
+      return readCheckpoint(store.db, params);
+    },
+    async 'checkpoint.list'(params) {
+      await writer.settled();
+      return listCheckpoints(store.db, params);
+    },
+    async 'checkpoint.put'(params) {
+      requireWritable(scope);
+      await writer.put(params);
+      return null;
+    },
+    async 'checkpoint.put_writes'(params) {
+      requireWritable(scope);
+      await writer.putWrites(params);
+      return null;
+    },
+    async 'checkpoint.delete_thread'() {
+      requireWritable(scope);
+      await writer.settled();
+      await store.write((trx) => removeCheckpoints(trx, scope));
+      return null;
+    },
+    async 'checkpoint.copy_thread'() {
+      throw new DomainError('conflict', 'Copy a thread by POST /threads/{thread_id}/copy');
+    },
+  };
 }

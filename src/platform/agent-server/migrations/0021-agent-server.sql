@@ -130,10 +130,11 @@
     );
     create index on agent_run_events (created_at);
 
+    -- Names of checkpoints are compared by their bytes, which is their order, with any locale of the database.
     create table agent_checkpoints (
       thread_id uuid not null references agent_threads on delete cascade,
-      checkpoint_ns text not null,
-      checkpoint_id text not null,
+      checkpoint_ns text collate "C" not null,
+      checkpoint_id text collate "C" not null,
       parent_checkpoint_id text,
       run_id uuid,
       type text not null,
@@ -150,9 +151,9 @@
 
     create table agent_checkpoint_values (
       thread_id uuid not null references agent_threads on delete cascade,
-      checkpoint_ns text not null,
-      channel text not null,
-      version text not null,
+      checkpoint_ns text collate "C" not null,
+      channel text collate "C" not null,
+      version text collate "C" not null,
       type text not null,
       value bytea not null,
       primary key (thread_id, checkpoint_ns, channel, version)
@@ -160,9 +161,9 @@
 
     create table agent_checkpoint_writes (
       thread_id uuid not null references agent_threads on delete cascade,
-      checkpoint_ns text not null,
-      checkpoint_id text not null,
-      task_id text not null,
+      checkpoint_ns text collate "C" not null,
+      checkpoint_id text collate "C" not null,
+      task_id text collate "C" not null,
       idx integer not null,
       -- The run that wrote it, or zeros: a run that is rolled back leaves what others wrote to the same checkpoint.
       run_id uuid not null default '00000000-0000-0000-0000-000000000000',
