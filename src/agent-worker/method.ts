@@ -11,7 +11,7 @@ export type CallContext = {
    * than who reads. Rejects with the reason of the signal once that has aborted.
    */
   emit(events: readonly WorkerEvent[]): Promise<void>;
-  /** Rejects with a Refusal where the server refuses, and with the reason of the signal once that has aborted. */
+  /** Rejects with a Refusal where the server refuses. A cancelled call may still store what it has done. */
   callServer<M extends keyof ServerCalls>(
     method: M,
     params: ServerCalls[M]['params'],

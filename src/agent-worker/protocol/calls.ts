@@ -197,8 +197,6 @@ export type AppRequest = {
 };
 
 export type AppResponse = {
-  /** 404 with `isUnknown`: the application has no such route. */
   readonly status: number;
-  readonly isUnknown?: true;
   readonly headers: readonly (readonly [string, string])[];
 };
