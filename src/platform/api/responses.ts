@@ -16,18 +16,18 @@ export type StreamResponse<Source = unknown, Piece = unknown> = {
   readonly pieces: 'events' | 'bytes';
   /** How long the producer of bytes may be silent. */
   readonly silenceMs?: number;
-  /** Who ends a stream of events when the server drains: the producer may have to finish what nobody else can. */
-  readonly drainedBy?: 'server' | 'producer';
+  /** How a stream of events ends when the server drains: by an event `reconnect`, or its connection is cut. */
+  readonly onDrain?: 'reconnect' | 'cut';
   /** For the compiler alone. */
   readonly of?: readonly [Source, Piece];
 };
 
 /**
- * Server-sent events. A heartbeat, the end on drain and the end on an error are made for every one of them. One that its producer
- * drains goes on while the server drains; it ends by an EndedEarly, which cuts its connection, or by its own end.
+ * Server-sent events. A heartbeat, the end on drain and the end on an error are made for every one of them. Clients that reconnect
+ * by themselves, and take every other end for the end of what they read, want it to be cut on drain.
  */
 export function eventStream<Source = undefined>(
-  traits: Pick<StreamResponse, 'drainedBy'> = {},
+  traits: Pick<StreamResponse, 'onDrain'> = {},
 ): StreamResponse<Source, ServerEvents> {
   return { streamType: 'text/event-stream', pieces: 'events', ...traits };
 }

@@ -22,6 +22,8 @@ export type EventStreamOptions = {
   readonly signal: AbortSignal;
   /** Whether the signal aborted because the server drains: the client must reconnect. */
   isDraining(): boolean;
+  /** `reconnect` when absent. */
+  readonly onDrain?: 'reconnect' | 'cut';
   /** Aborts when the stream must end; its reason is an error for the client. */
   readonly ended?: AbortSignal;
   /** Of the request: what a client that reconnects has seen. */
@@ -37,12 +39,13 @@ const HEARTBEAT_MS = 5_000;
 
 /**
  * Ends when the events end, with an event `error` when they fail, and with an event `reconnect` when the server drains. Rejects
- * with an EndedEarly of the producer: the connection is cut then.
+ * with an EndedEarly, of the producer or on drain, where the connection is to be cut.
  */
 export async function* toEventStream(
   events: AsyncIterable<ServerEvents>,
-  { signal, isDraining, ended, lastEventId, heartbeatMs = HEARTBEAT_MS, onError }: EventStreamOptions,
+  options: EventStreamOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  const { signal, ended, lastEventId, heartbeatMs = HEARTBEAT_MS, onError } = options;
   using source = new PieceSource(events, { idleMs: heartbeatMs, signal });
   let lastId = lastEventId;
   for (;;) {
@@ -52,8 +55,9 @@ export async function* toEventStream(
       if (found === 'ended') return;
       if (found === 'aborted') {
         ended?.throwIfAborted();
-        if (isDraining()) yield formatEvent(toReconnect(lastId));
-        return;
+        if (!options.isDraining()) return;
+        if (options.onDrain === 'cut') throw new EndedEarly('This process is shutting down');
+        return void (yield formatEvent(toReconnect(lastId)));
       }
       frame = found === 'idle' ? HEARTBEAT : formatEvent(found.piece);
       if (found !== 'idle') lastId = lastIdOf(found.piece) ?? lastId;

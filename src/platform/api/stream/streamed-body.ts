@@ -26,14 +26,14 @@ export type Produced = {
 };
 
 export function streamBody(
-  { streamType, pieces, silenceMs = SILENCE_MS, drainedBy = 'server' }: StreamResponse,
+  { streamType, pieces, silenceMs = SILENCE_MS, onDrain = 'reconnect' }: StreamResponse,
   request: ApiRequest,
   { produce, open, onError }: Produced,
 ): Required<Pick<HttpResponse, 'body' | 'fields'>> {
   const { draining, head } = request;
   const left = request.left();
   const ended = new AbortController();
-  const signal = AbortSignal.any([drainedBy === 'server' ? signalOf(request) : left, ended.signal]);
+  const signal = AbortSignal.any([signalOf(request), ended.signal]);
   async function* opened(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
     using _ = open((reason) => ended.abort(reason));
     yield* body;
@@ -51,9 +51,9 @@ export function streamBody(
         }),
       ),
     };
-  const isDraining = (): boolean => drainedBy === 'server' && draining.aborted && !left.aborted;
+  const isDraining = (): boolean => draining.aborted && !left.aborted;
   const body = toEventStream(produced as AsyncIterable<ServerEvents>, {
-    ...{ signal, isDraining, ended: ended.signal, lastEventId, onError },
+    ...{ signal, isDraining, onDrain, ended: ended.signal, lastEventId, onError },
   });
   return { fields: { 'Content-Type': streamType, ...EVENT_FIELDS }, body: opened(body) };
 }

@@ -4,7 +4,6 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { EndedEarly } from '../../../../src/base/http/http-response.ts';
 import type { Streaming } from '../../../../src/platform/api/route.ts';
 import type { ServerEvent } from '../../../../src/platform/api/stream/event-stream.ts';
 import { bytesRoute, eventsRoute, get, openStreams } from './stream-scene.ts';
@@ -77,26 +76,16 @@ describe('a stream of events', () => {
     await closing;
   });
 
-  it('that its producer drains goes on while the server drains, and may cut its connection', async () => {
-    const [more, cut] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    async function* produce(): AsyncGenerator<ServerEvent> {
-      yield { data: 0 };
-      await more.promise;
-      yield { data: 1 };
-      await cut.promise;
-      throw new EndedEarly('the process ends');
-    }
-    const scene = await openStreams([eventsRoute(produce, { drainedBy: 'producer' })]);
+  it('is cut when the server drains, where its clients know no other way to reconnect', async () => {
+    const scene = await openStreams([eventsRoute(({ signal }) => greet(signal), { onDrain: 'cut' })]);
     await using client = await scene.connect();
     await client.send(get('/events'));
-    await client.readThrough('data: 0\n\n');
+    await client.readThrough('id: 0\n\n');
     const closing = scene[Symbol.asyncDispose]();
-    more.resolve();
-    await client.readThrough('data: 1\n\n');
-    cut.resolve();
-    // No last chunk.
-    expect(await client.readToEnd()).not.toContain('0\r\n\r\n');
+    // Neither an event nor the last chunk: the stream is not whole.
+    expect(await client.readToEnd()).toBe('\r\n');
     await closing;
+    expect(scene.lines.join('')).not.toContain('request failed');
   });
 
   it('goes on, where another process continues it, from the id that the drain named', async () => {
