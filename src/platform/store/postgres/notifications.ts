@@ -44,6 +44,16 @@ export async function notify(db: Database, channel: Channel, payload: string): P
   await sql`select pg_notify(${nameOf(channel)}, ${payload})`.execute(db);
 }
 
+/**
+ * Several, by a statement of their own that waits for no disk: they tell of what is committed. A NOTIFY within a transaction makes
+ * all commits with one wait for each other, the disk included.
+ */
+export async function notifyAll(db: Database, channel: Channel, payloads: readonly string[]): Promise<void> {
+  await sql`
+    select set_config('synchronous_commit', 'off', true), pg_notify(${nameOf(channel)}, payload)
+    from unnest(${payloads}::text[]) as payload`.execute(db);
+}
+
 /** Other programs may use the same database. */
 function nameOf(channel: Channel): string {
   return `sallyport_${channel}`;
