@@ -37,7 +37,20 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/queue/run-queue.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/runs/run-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/streams/event-rows.ts': 'test/platform/agent-server/tables.test.ts',
-  'src/platform/agent-server/streams/run-streams.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/streams/event-queue.ts':
+    'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/event-writer.ts':
+    'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/followed-threads.ts':
+    'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/run-channel.ts':
+    'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/run-reader.ts': 'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/run-reading.ts':
+    'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/run-watch.ts': 'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/stored-events.ts':
+    'test/platform/agent-server/streams/run-streams.test.ts',
   'src/platform/agent-server/threads/thread-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/base/http/body-error.ts': 'test/base/http/content-coding.test.ts',
   'src/base/http/left-signal.ts': 'test/base/http/http-server.test.ts',

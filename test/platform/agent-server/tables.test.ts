@@ -6,7 +6,6 @@ import '../../../src/platform/agent-server/assistants/assistant-rows.ts';
 import '../../../src/platform/agent-server/checkpoints/checkpoint-rows.ts';
 import '../../../src/platform/agent-server/queue/run-queue.ts';
 import '../../../src/platform/agent-server/streams/event-rows.ts';
-import '../../../src/platform/agent-server/streams/run-streams.ts';
 import '../../../src/platform/agent-server/configuration/deployment.ts';
 import '../../../src/platform/agent-server/configuration/settings.ts';
 import '../../../src/platform/agent-server/module.ts';
