@@ -20,7 +20,7 @@ declare module '../../store/tables.ts' {
       readonly multitask_strategy: MultitaskStrategy;
       /** The order of the runs of a thread. */
       readonly position: Fixed<string>;
-      readonly run_after: Generated<Date>;
+      run_after: Generated<Date>;
       attempt: Generated<number>;
       /** Attempts that ended because their worker or their process was lost. */
       losses: Generated<number>;

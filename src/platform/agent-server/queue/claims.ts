@@ -1,0 +1,190 @@
+// Which process executes which run, in the database and by its clock alone: claims of pending runs, leases of running ones, and
+// what becomes of a run whose process or worker was lost. Of a thread one run at a time runs, in the order of their creation.
+// What ends an attempt locks its row `for update`, and so waits for the writes of that attempt, which share its key.
+import { type Database, isDuplicate } from '../../store/database.ts';
+import { type CompiledQuery, sql } from '../../store/sql.ts';
+import { defineStatement } from '../../store/statement.ts';
+import type { Cancellation } from './run-queue.ts';
+
+/** A run that this process executes, as its row says. */
+export type Claim = {
+  readonly run_id: string;
+  readonly thread_id: string;
+  readonly assistant_id: string;
+  readonly graph_id: string;
+  /** JSON */
+  readonly kwargs: string;
+  readonly attempt: number;
+  readonly losses: number;
+  readonly party: string;
+  readonly cancellation: Cancellation | null;
+  readonly is_resumable: boolean;
+  readonly streamed_by: string | null;
+  /** Its thread ends with it. */
+  readonly is_temporary: boolean;
+};
+
+const LEASE = sql`interval '10 seconds'`;
+/** Three renewals of a lease may fail before it has run out. */
+export const RENEWAL_MS = 3_000;
+
+/** A run that was executed before comes first, and nothing overtakes it: its thread may be in the middle of it. */
+const MAY_START = sql<boolean>`
+  r.status = 'pending' and r.run_after <= now()
+  and not exists (select from agent_runs o where o.thread_id = r.thread_id and o.status = 'running')
+  and not exists (
+    select from agent_runs o
+    where o.thread_id = r.thread_id and o.status = 'pending' and (o.attempt > 0 or o.run_after <= now())
+      and (o.attempt = 0, o.position) < (r.attempt = 0, r.position))`;
+
+/** Starts what `chosen` selects. */
+function claim(db: Database, owner: string, chosen: ReturnType<typeof sql>): CompiledQuery<Claim> {
+  return sql<Claim>`
+    update agent_runs r
+    set status = 'running', attempt = r.attempt + 1, updated_at = now(),
+      lease_owner = ${owner}, lease_until = now() + ${LEASE}
+    from agent_threads t
+    where t.thread_id = r.thread_id and r.status = 'pending' and r.run_id in (${chosen})
+    returning r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.kwargs::text as kwargs, r.attempt, r.losses, r.party,
+      r.cancellation, r.is_resumable, r.streamed_by, t.is_temporary`.compile(db);
+}
+
+const claimOne = defineStatement(
+  'claim-agent-run',
+  (db, { owner, runId }: { readonly owner: string; readonly runId: string }) =>
+    claim(
+      db,
+      owner,
+      sql`select r.run_id from agent_runs r where r.run_id = ${runId} and ${MAY_START} for update skip locked`,
+    ),
+);
+
+/** That run, if it may start now. */
+export async function claimRun(db: Database, owner: string, runId: string): Promise<Claim | undefined> {
+  const [claimed] = await orTaken(claimOne(db, { owner, runId }));
+  return claimed;
+}
+
+type Fair = { readonly owner: string; readonly places: number; readonly excluded: string };
+
+/**
+ * Of each party the runs that may start; the party with the fewest running ones comes first. The walk over the parties reads one
+ * row of the index for each.
+ */
+const claimFairly = defineStatement('claim-agent-runs', (db, { owner, places, excluded }: Fair) =>
+  claim(
+    db,
+    owner,
+    sql`
+      with recursive parties as (
+        (select party from agent_runs where status = 'pending' order by party limit 1)
+        union all
+        select (select o.party from agent_runs o where o.status = 'pending' and o.party > p.party order by o.party limit 1)
+        from parties p where p.party is not null
+      ), turns as (
+        select h.run_id, h.run_after, h.position,
+          row_number() over (partition by p.party order by h.run_after, h.position)
+            + (select count(*) from agent_runs o where o.status = 'running' and o.party = p.party) as turn
+        from parties p cross join lateral (
+          select r.run_id, r.run_after, r.position from agent_runs r
+          where r.party = p.party and ${MAY_START}
+          order by r.run_after, r.position limit ${places}
+        ) h
+        where p.party is not null and not p.party = any (string_to_array(${excluded}, ','))
+      )
+      select r.run_id from agent_runs r
+      where r.status = 'pending'
+        and r.run_id in (select run_id from turns order by turn, run_after, position limit ${places})
+      for update skip locked`,
+  ),
+);
+
+/** At most so many, of any party but the excluded ones. */
+export function claimRuns(
+  db: Database,
+  owner: string,
+  { places, excluded }: { readonly places: number; readonly excluded: readonly string[] },
+): Promise<readonly Claim[]> {
+  return orTaken(claimFairly(db, { owner, places, excluded: excluded.join(',') }));
+}
+
+/** Another process has started a run of the same thread between the look and the update: nothing was claimed. */
+async function orTaken(claimed: Promise<readonly Claim[]>): Promise<readonly Claim[]> {
+  try {
+    return await claimed;
+  } catch (error) {
+    if (isDuplicate(error, 'agent_runs_thread_id_idx')) return [];
+    throw error;
+  }
+}
+
+export type Held = {
+  readonly run_id: string;
+  readonly attempt: number;
+  readonly cancellation: Cancellation | null;
+};
+
+const renew = defineStatement(
+  'renew-agent-runs',
+  (db, { owner, ids }: { readonly owner: string; readonly ids: string }) =>
+    sql<Held>`
+      update agent_runs set lease_until = now() + ${LEASE}
+      where lease_owner = ${owner} and status = 'running' and run_id = any (string_to_array(${ids}, ',')::uuid[])
+      returning run_id, attempt, cancellation`.compile(db),
+);
+
+/** Those that this process still has. A lease that has run out is renewed too, as long as nobody has taken it. */
+export function renewLeases(
+  db: Database,
+  owner: string,
+  runIds: readonly string[],
+): Promise<readonly Held[]> {
+  return renew(db, { owner, ids: runIds.join(',') });
+}
+
+/** Makes the runs pending again whose lease has run out, in any process; returns how many. */
+export async function freeLostRuns(db: Database): Promise<number> {
+  const { rows } = await sql`
+    update agent_runs
+    set status = 'pending', lease_owner = null, lease_until = null, losses = losses + 1, updated_at = now()
+    where run_id in (
+      select run_id from agent_runs where status = 'running' and lease_until < now() for update skip locked)
+    returning run_id`.execute(db);
+  return rows.length;
+}
+
+export type GivenBack = {
+  readonly runId: string;
+  readonly attempt: number;
+  /** Its worker was lost: it counts, and waits a moment, so that runs that were lost together are not executed together again. */
+  readonly isLost: boolean;
+  readonly pauseMs: number;
+};
+
+const putBack = defineStatement(
+  'give-agent-run-back',
+  (db, { runId, attempt, isLost, pauseMs, owner }: GivenBack & { readonly owner: string }) =>
+    sql<{ run_id: string }>`
+      update agent_runs
+      set status = 'pending', lease_owner = null, lease_until = null, updated_at = now(),
+        losses = losses + case when ${isLost}::boolean then 1 else 0 end,
+        run_after = greatest(run_after, now() + ${pauseMs}::float8 * interval '1 millisecond')
+      where run_id = (
+        select run_id from agent_runs
+        where run_id = ${runId} and attempt = ${attempt} and lease_owner = ${owner} and status = 'running'
+        for update)
+      returning run_id`.compile(db),
+);
+
+/** Pending again, for any process. False: this process did not have it any more. */
+export async function giveBack(db: Database, owner: string, given: GivenBack): Promise<boolean> {
+  return (await putBack(db, { ...given, owner })).length > 0;
+}
+
+/** Milliseconds until the next pending run is due; undefined where none is. */
+export async function nextDueMs(db: Database): Promise<number | undefined> {
+  const { rows } = await sql<{ ms: number | null }>`
+    select (extract(epoch from min(run_after) - now()) * 1000)::float8 as ms
+    from agent_runs where status = 'pending' and run_after > now()`.execute(db);
+  return rows[0]?.ms ?? undefined;
+}
