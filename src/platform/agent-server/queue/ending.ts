@@ -52,7 +52,7 @@ export function endRun(
 export function removeProgress(store: Pick<Store, 'write'>, owner: string, claim: Claim): Promise<boolean> {
   return store.write(async (trx) => {
     if (!(await lockAttempt(trx, owner, claim))) return false;
-    await removeRunCheckpoints(trx, { threadId: claim.thread_id, runId: claim.run_id });
+    await removeRunCheckpoints(trx, claim.thread_id, claim.run_id);
     return true;
   });
 }
@@ -66,7 +66,7 @@ export function removeRun(
 ): Promise<boolean> {
   return store.write(async (trx) => {
     if (!(await lockAttempt(trx, owner, claim))) return false;
-    await removeRunCheckpoints(trx, { threadId: claim.thread_id, runId: claim.run_id });
+    await removeRunCheckpoints(trx, claim.thread_id, claim.run_id);
     await trx.deleteFrom('agent_runs').where('run_id', '=', claim.run_id).execute();
     if (claim.is_temporary)
       await trx.deleteFrom('agent_threads').where('thread_id', '=', claim.thread_id).execute();

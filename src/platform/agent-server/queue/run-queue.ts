@@ -1,14 +1,236 @@
 // The queue of runs in this process: it claims pending runs of the database, executes them by workers, and gives them back
 // when the process drains. Several processes share one database, and any of them may execute any run.
+import { setTimeout } from 'node:timers/promises';
+import { describeBug } from '../../../base/log.ts';
+import type { RunNotice } from '../streams/run-notices.ts';
+import { type Claim, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
+import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
+import { RunControl } from './run-control.ts';
+import { RunPlaces } from './run-places.ts';
+import { createUpkeep, type Upkeep } from './upkeep.ts';
 
 /** What a running run was asked for: to end and keep its progress, or to end and be removed with its checkpoints. */
 export type Cancellation = 'interrupt' | 'rollback';
 
+export type OfferedRun = {
+  readonly runId: string;
+  readonly threadId: string;
+  readonly party: string;
+  /** False: it is to start later. */
+  readonly isDue: boolean;
+};
+
 export type RunQueue = {
-  /** After the commit of the run: it is claimed now if there is a place. `undefined` after a commit that may have made several due. */
-  offer(runId?: string): void;
-  /** After the commit of a cancellation: it ends at once where this process executes the run; others learn it by NOTIFY. */
+  /** After the commit that created it: it is claimed now if there is a place, and other processes learn of it if not. */
+  offer(run: OfferedRun): void;
+  /** After a commit that may have made runs claimable. */
+  wake(): void;
+  /** After the commit of a cancellation: the run ends at once where this process executes it; others learn it by NOTIFY. */
   cancel(runId: string, action: Cancellation): void;
   /** Claims nothing more, lets running ones end within the time to drain, and gives the others back, as pending. */
+  drain(): Promise<void>;
+  /** Gives back at once what still runs. */
   close(): Promise<void>;
 };
+
+/** Between the processes of the database; local subscribers are called at once. */
+export type Notices = {
+  send(notice: RunNotice): void;
+  subscribe(subscriber: { onNotice(notice: RunNotice): void; onMissed(): void }): () => void;
+};
+
+export type RunQueueParts = Omit<Conclusion, 'pauseMs'> & {
+  readonly notices: Notices;
+  /** Runs at once. */
+  readonly places: number;
+  readonly drainMs: number;
+  readonly renewalMs?: number;
+  /** Between looks for runs that are due, or that another process has lost. */
+  readonly upkeepMs?: number;
+  /** At most, before a run whose worker was lost is executed again. */
+  readonly pauseMs?: number;
+};
+
+const UPKEEP_MS = 2_000;
+const PAUSE_MS = 1_000;
+/** For what ends and gives back runs when the time to drain is over. */
+const GIVING_BACK_MS = 15_000;
+
+type Running = { readonly claim: Claim; readonly control: RunControl; readonly done: Promise<void> };
+
+export function createRunQueue(parts: RunQueueParts): RunQueue {
+  const queue = new ProcessQueue(parts);
+  queue.start();
+  return queue;
+}
+
+class ProcessQueue implements RunQueue {
+  readonly #parts: RunQueueParts;
+  readonly #execution: Conclusion;
+  readonly #places: RunPlaces;
+  readonly #running = new Map<string, Running>();
+  readonly #upkeep: Upkeep;
+  #renewal: NodeJS.Timeout | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #isDraining = false;
+  #isWanted = false;
+  #claiming: Promise<void> | undefined;
+
+  constructor(parts: RunQueueParts) {
+    this.#parts = parts;
+    const { pauseMs = PAUSE_MS } = parts;
+    // Runs that were lost together may be lost because of one of them: they begin apart.
+    this.#execution = { ...parts, pauseMs: (losses) => Math.random() * losses * pauseMs };
+    this.#places = new RunPlaces(parts.places);
+    this.#upkeep = createUpkeep({ ...parts, everyMs: parts.upkeepMs ?? UPKEEP_MS, onDue: () => this.wake() });
+  }
+
+  start(): void {
+    const { notices, renewalMs = RENEWAL_MS } = this.#parts;
+    this.#unsubscribe = notices.subscribe({
+      onNotice: (notice) => this.#take(notice),
+      onMissed: () => {
+        void this.#renew();
+        this.wake();
+      },
+    });
+    this.#renewal = setInterval(() => void this.#renew(), renewalMs).unref();
+    this.#upkeep.start();
+    this.wake();
+  }
+
+  offer({ runId, threadId, party, isDue }: OfferedRun): void {
+    if (!isDue) this.#upkeep.look();
+    else if (this.#isDraining || !this.#places.reserve(party))
+      this.#parts.notices.send({ kind: 'new', threadId });
+    else void this.#claimOffered(runId, party);
+  }
+
+  /** Where another run of its thread runs, the end of that one has this one claimed. */
+
+  async #claimOffered(runId: string, party: string): Promise<void> {
+    const { store, owner, log } = this.#parts;
+    try {
+      const claimed = await claimRun(store.db, owner, runId);
+      if (claimed !== undefined) this.#start(claimed);
+    } catch (error) {
+      log.warn({ ...describeBug(error), run: runId }, 'a run could not be claimed; it is claimed later');
+    } finally {
+      this.#places.release(party);
+    }
+  }
+
+  wake(): void {
+    this.#isWanted = true;
+    this.#claiming ??= this.#claim().finally(() => {
+      this.#claiming = undefined;
+      if (this.#isWanted && this.#places.free > 0 && !this.#isDraining) this.wake();
+    });
+  }
+
+  /** As long as there are places, and runs for them. */
+  async #claim(): Promise<void> {
+    const { store, owner, log } = this.#parts;
+    while (this.#isWanted && !this.#isDraining && this.#places.free > 0) {
+      this.#isWanted = false;
+      const batch = this.#places.batch();
+      try {
+        const claimed = await claimRuns(store.db, owner, batch);
+        for (const one of claimed) this.#start(one);
+        if (claimed.length === batch.places) this.#isWanted = true;
+      } catch (error) {
+        // The next look comes by itself.
+        log.warn(describeBug(error), 'no runs could be claimed');
+      }
+    }
+  }
+
+  cancel(runId: string, action: Cancellation): void {
+    this.#running.get(runId)?.control.end(action);
+    this.#parts.notices.send({ kind: 'cancel', runId });
+  }
+
+  #take(notice: RunNotice): void {
+    if (notice.kind === 'new') this.wake();
+    else if (notice.kind === 'cancel' || notice.kind === 'ended')
+      if (this.#running.has(notice.runId)) void this.#renew();
+  }
+
+  #start(claim: Claim): void {
+    const control = new RunControl();
+    // An attempt of this process whose lease had run out.
+    this.#running.get(claim.run_id)?.control.end('lost');
+    this.#places.take(claim.party);
+    const startedMs = performance.now();
+    const execution = executeRun(this.#execution, claim, control);
+    const done = execution.then((concluded) => this.#finish(claim, concluded, performance.now() - startedMs));
+    this.#running.set(claim.run_id, { claim, control, done });
+    if (this.#isDraining) control.end('drained');
+  }
+
+  #finish({ run_id: runId, thread_id: threadId, party, attempt }: Claim, concluded: Concluded, ms: number): void {
+    const { log, notices } = this.#parts;
+    if (this.#running.get(runId)?.claim.attempt === attempt) this.#running.delete(runId);
+    this.#places.leave(party);
+    const status = concluded.kind === 'ended' ? concluded.status : concluded.kind;
+    log.info({ run: runId, attempt, status, ms: Math.round(ms) }, 'an attempt of a run has ended');
+    if (concluded.kind === 'ended') notices.send({ kind: 'ended', runId });
+    // Of the thread of a run that has ended, the next one may start.
+    if (this.#isDraining) notices.send({ kind: 'new', threadId });
+    else if (concluded.kind === 'given_back') this.#upkeep.look();
+    this.wake();
+  }
+
+  /** Finds out which runs this process has lost, and which somebody has cancelled. */
+  async #renew(): Promise<void> {
+    const { store, owner, log } = this.#parts;
+    const known = [...this.#running.values()];
+    if (known.length === 0) return;
+    try {
+      const ids = known.map(({ claim }) => claim.run_id);
+      const held = new Map((await renewLeases(store.db, owner, ids)).map((one) => [one.run_id, one]));
+      for (const { claim, control } of known) {
+        const row = held.get(claim.run_id);
+        // It may have ended meanwhile.
+        if (row?.attempt !== claim.attempt) control.end('lost');
+        else if (row.cancellation !== null) control.end(row.cancellation);
+      }
+    } catch (error) {
+      log.warn(describeBug(error), 'the leases of runs could not be renewed');
+    }
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    const over = new AbortController();
+    const time = setTimeout(this.#parts.drainMs, undefined, { signal: over.signal }).catch(() => undefined);
+    await Promise.race([this.#settled(), time]);
+    over.abort();
+    await this.#giveBack();
+  }
+
+  async #giveBack(): Promise<void> {
+    for (const { control } of this.#running.values()) control.end('drained');
+    const over = new AbortController();
+    const time = setTimeout(GIVING_BACK_MS, undefined, { signal: over.signal }).catch(() => undefined);
+    await Promise.race([this.#settled(), time]);
+    over.abort();
+    for (const { control } of this.#running.values()) control.end('lost');
+  }
+
+  async #settled(): Promise<void> {
+    await this.#claiming;
+    while (this.#running.size + this.#places.reserved > 0) {
+      await Promise.all([...this.#running.values()].map(({ done }) => done));
+      if (this.#places.reserved > 0) await this.#places.settled();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isDraining = true;
+    await this.#giveBack();
+    clearInterval(this.#renewal);
+    this.#unsubscribe?.();
+    await this.#upkeep.close();
+  }
+}

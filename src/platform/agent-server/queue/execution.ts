@@ -1,0 +1,171 @@
+// Executes one attempt of a run: a worker runs the graph, its events go to the streams, its checkpoints to the database, and the
+// end into one transaction. An attempt that was lost writes nothing more; one whose worker was lost is given back.
+import { setTimeout } from 'node:timers/promises';
+import type { RunEnd } from '../../../agent-worker/protocol/calls.ts';
+import type { JsonText, ThrownError, WorkerEvent } from '../../../agent-worker/protocol/messages.ts';
+import { describeBug, type Log } from '../../../base/log.ts';
+import type { Store } from '../../store/database.ts';
+import type { RunUser } from '../access/run-users.ts';
+import type { CheckpointPort, CheckpointScope } from '../checkpoints/checkpoint-port.ts';
+import type { RunEventWriter, RunStreams } from '../streams/run-streams.ts';
+import type { GraphWorkers } from '../workers/graph-workers.ts';
+import { WorkerError } from '../workers/worker-error.ts';
+import type { Claim } from './claims.ts';
+import { waitForDatabase } from './patience.ts';
+import type { RunControl } from './run-control.ts';
+import { toRunToStart } from './start-parameters.ts';
+
+export type ExecutionParts = {
+  readonly store: Pick<Store, 'db' | 'write'>;
+  readonly workers: Pick<GraphWorkers, 'run' | 'call'>;
+  readonly streams: Pick<RunStreams, 'open'>;
+  readonly log: Log;
+  createCheckpoints(scope: CheckpointScope): CheckpointPort;
+  /** Undefined: it does not open, and the run must not be executed. */
+  openUser(runId: string): Promise<RunUser | undefined>;
+  /** An attempt that takes longer ends as `timeout`. */
+  readonly timeoutMs: number;
+};
+
+/** What an attempt has come to; its end is still to be written. */
+export type Attempted =
+  | { readonly kind: 'ended'; readonly end: RunEnd; readonly values: JsonText | undefined }
+  | { readonly kind: 'failed'; readonly error: ThrownError }
+  /** Somebody asked for it, or its time is up. */
+  | { readonly kind: 'interrupt' | 'rollback' | 'timeout' }
+  /** Another attempt follows; `again` counts as a loss. */
+  | { readonly kind: 'drained' | 'again' }
+  /** Another process has the run. */
+  | { readonly kind: 'lost' };
+
+/** An attempt after so many lost ones ends the run. */
+export const MAX_LOSSES = 3;
+
+const EXHAUSTED = {
+  error: 'RunLost',
+  message: `The run was lost ${MAX_LOSSES} times with its worker or its server process, and is not tried again`,
+};
+const NO_USER = {
+  error: 'RunUserUnavailable',
+  message: 'The user of this run cannot be read, so the run was not executed',
+};
+
+/** Runs the graph, unless its row says that it must not. Never rejects. */
+export async function attemptRun(
+  parts: ExecutionParts,
+  claim: Claim,
+  control: RunControl,
+  writer: RunEventWriter,
+): Promise<Attempted> {
+  if (claim.cancellation !== null) return { kind: claim.cancellation };
+  if (claim.losses >= MAX_LOSSES) return { kind: 'failed', error: EXHAUSTED };
+  const user = await findUser(parts, claim);
+  if (user === 'later') return { kind: 'drained' };
+  if (user === undefined) return { kind: 'failed', error: NO_USER };
+  const values = new LastValues();
+  const timer = globalThis.setTimeout(() => control.end('timeout'), parts.timeoutMs);
+  try {
+    const end = await runOnWorker(parts, { claim, control, user }, async (events) => {
+      await writer.write(events);
+      values.take(events);
+    });
+    return decideEnd(control, end, values.last);
+  } catch (error) {
+    return decideFailure(parts.log, claim, control, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type Started = { readonly claim: Claim; readonly control: RunControl; readonly user: RunUser };
+
+/** For a graph that does not end when it is cancelled. What it still writes is refused. */
+const CANCEL_MS = 10_000;
+
+async function runOnWorker(
+  { workers, createCheckpoints }: ExecutionParts,
+  { claim, control, user }: Started,
+  onEvents: (events: readonly WorkerEvent[]) => Promise<void>,
+): Promise<RunEnd> {
+  const { thread_id: threadId, run_id: runId, attempt } = claim;
+  const port = createCheckpoints({ threadId, lease: { runId, attempt } });
+  const checkpoints = waitForDatabase(port, control.lost);
+  const ended = new AbortController();
+  const overdue = async (): Promise<never> => {
+    await aborted(AbortSignal.any([control.signal, ended.signal]));
+    await setTimeout(CANCEL_MS, undefined, { signal: ended.signal, ref: false });
+    throw new WorkerError('blocked');
+  };
+  const waiting = overdue();
+  // Its end after that of the run is nobody's.
+  waiting.catch(() => undefined);
+  const running = workers.run(toRunToStart(claim, user), { cancel: control.signal, checkpoints, onEvents });
+  running.catch(() => undefined);
+  try {
+    return await Promise.race([running, waiting]);
+  } finally {
+    ended.abort();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** `later`: the database is away. */
+async function findUser(
+  { openUser, log }: ExecutionParts,
+  { run_id: run }: Claim,
+): Promise<RunUser | 'later' | undefined> {
+  try {
+    return await openUser(run);
+  } catch (error) {
+    log.error({ ...describeBug(error), run }, 'the user of a run cannot be read');
+    return isDatabaseAway(error) ? 'later' : undefined;
+  }
+}
+
+/** A master key that is missing has a code of its own, and does not come back by itself. */
+function isDatabaseAway(error: unknown): boolean {
+  if (!(error instanceof Error) || !('kind' in error) || error.kind !== 'unavailable') return false;
+  return !('code' in error && String(error.code).startsWith('MASTER_KEY'));
+}
+
+/** A run that has done its work is not interrupted any more; it is still rolled back. */
+function decideEnd(control: RunControl, end: RunEnd, values: JsonText | undefined): Attempted {
+  const { intent } = control;
+  return intent === 'rollback' || intent === 'lost' ? { kind: intent } : { kind: 'ended', end, values };
+}
+
+function decideFailure(log: Log, claim: Claim, { intent }: RunControl, error: unknown): Attempted {
+  if (intent !== undefined) return { kind: intent };
+  const of = { run: claim.run_id, attempt: claim.attempt };
+  if (error instanceof Error && error.name === 'LostRun') return { kind: 'lost' };
+  if (!(error instanceof WorkerError)) {
+    log.error({ ...describeBug(error), ...of }, 'a run could not be executed');
+    return { kind: 'again' };
+  }
+  if (error.isRetryable || error.reason !== undefined) {
+    log.warn({ ...of, reason: error.kind }, 'the worker of a run was lost');
+    return { kind: 'again' };
+  }
+  const { thrown } = error;
+  const { error: name, message } = thrown ?? { error: 'Error', message: error.message };
+  return { kind: 'failed', error: { error: name, message } };
+}
+
+/** The values that a client who streams sees last: those of the graph itself, not of a subgraph. */
+class LastValues {
+  #last: JsonText | undefined;
+
+  get last(): JsonText | undefined {
+    return this.#last;
+  }
+
+  take(events: readonly WorkerEvent[]): void {
+    this.#last = events.findLast(({ event }) => event === 'values')?.data ?? this.#last;
+  }
+}
