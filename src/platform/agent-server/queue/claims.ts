@@ -4,7 +4,7 @@
 import { type Database, isDuplicate } from '../../store/database.ts';
 import { type CompiledQuery, sql } from '../../store/sql.ts';
 import { defineStatement } from '../../store/statement.ts';
-import type { Cancellation } from './run-queue.ts';
+import type { Cancellation } from '../runs/run-rows.ts';
 
 /** A run that this process executes, as its row says. */
 export type Claim = {

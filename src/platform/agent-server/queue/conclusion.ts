@@ -44,7 +44,8 @@ export async function executeRun(parts: Conclusion, claim: Claim, control: RunCo
   }
 }
 
-const NOT_CONCLUDED = 'the end of a run could not be written: it is executed again when its lease has run out';
+const NOT_CONCLUDED =
+  'the end of a run could not be written: it is executed again when its lease has run out';
 
 type Scope = { readonly claim: Claim; readonly control: RunControl; readonly writer: RunEventWriter };
 
@@ -88,11 +89,17 @@ async function end(
 
 /** Of a run whose values the database does not take: it would not take those of another attempt either. */
 const UNSTORABLE: Ending = (() => {
-  const error = JSON.stringify({ error: 'StorageError', message: 'The values of the run could not be stored' });
+  const error = JSON.stringify({
+    error: 'StorageError',
+    message: 'The values of the run could not be stored',
+  });
   return { status: 'error', output: error, thread: { status: 'error', error } };
 })();
 
-function ofEnd({ end: { status, values, interrupts }, values: last }: Extract<Attempted, { kind: 'ended' }>): Ending {
+function ofEnd({
+  end: { status, values, interrupts },
+  values: last,
+}: Extract<Attempted, { kind: 'ended' }>): Ending {
   return {
     // A graph that waits for somebody has done what this run asked of it.
     status: 'success',

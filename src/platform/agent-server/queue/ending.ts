@@ -83,7 +83,12 @@ async function lockAttempt(trx: Transaction, owner: string, claim: Claim): Promi
 }
 
 const lockThread = defineStatement('lock-agent-thread', (db, { threadId }: { readonly threadId: string }) =>
-  db.selectFrom('agent_threads').select('thread_id').where('thread_id', '=', threadId).forNoKeyUpdate().compile(),
+  db
+    .selectFrom('agent_threads')
+    .select('thread_id')
+    .where('thread_id', '=', threadId)
+    .forNoKeyUpdate()
+    .compile(),
 );
 
 type Attempt = { readonly runId: string; readonly attempt: number; readonly owner: string };

@@ -6,7 +6,8 @@ import type { JsonText, ThrownError, WorkerEvent } from '../../../agent-worker/p
 import { describeBug, type Log } from '../../../base/log.ts';
 import type { Store } from '../../store/database.ts';
 import type { RunUser } from '../access/run-users.ts';
-import type { CheckpointPort, CheckpointScope } from '../checkpoints/checkpoint-port.ts';
+import type { CheckpointPort } from '../checkpoints/checkpoint-port.ts';
+import type { CheckpointScope } from '../checkpoints/checkpoint-scope.ts';
 import type { RunEventWriter, RunStreams } from '../streams/run-streams.ts';
 import type { GraphWorkers } from '../workers/graph-workers.ts';
 import { WorkerError } from '../workers/worker-error.ts';

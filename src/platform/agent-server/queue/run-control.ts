@@ -1,6 +1,6 @@
 // Why the execution of a run must end before its graph has: somebody asked for it, its time is up, its process drains, or
 // another process has it.
-import type { Cancellation } from './run-queue.ts';
+import type { Cancellation } from '../runs/run-rows.ts';
 
 /** `lost`: this process does not have the run any more, and writes nothing. `drained`: it gives the run back. */
 export type Intent = Cancellation | 'timeout' | 'drained' | 'lost';
@@ -13,7 +13,7 @@ export class RunControl {
   readonly #lost: AbortController = new AbortController();
   #intent: Intent | undefined;
 
-  /** Aborts with the reason that a worker is told. */
+  /** Aborts with the reason that a worker gets. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }

@@ -2,15 +2,13 @@
 // when the process drains. Several processes share one database, and any of them may execute any run.
 import { setTimeout } from 'node:timers/promises';
 import { describeBug } from '../../../base/log.ts';
+import type { Cancellation } from '../runs/run-rows.ts';
 import type { RunNotice } from '../streams/run-notices.ts';
 import { type Claim, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
 import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
 import { RunControl } from './run-control.ts';
 import { RunPlaces } from './run-places.ts';
 import { createUpkeep, type Upkeep } from './upkeep.ts';
-
-/** What a running run was asked for: to end and keep its progress, or to end and be removed with its checkpoints. */
-export type Cancellation = 'interrupt' | 'rollback';
 
 export type OfferedRun = {
   readonly runId: string;
@@ -168,7 +166,11 @@ class ProcessQueue implements RunQueue {
     if (this.#isDraining) control.end('drained');
   }
 
-  #finish({ run_id: runId, thread_id: threadId, party, attempt }: Claim, concluded: Concluded, ms: number): void {
+  #finish(
+    { run_id: runId, thread_id: threadId, party, attempt }: Claim,
+    concluded: Concluded,
+    ms: number,
+  ): void {
     const { log, notices } = this.#parts;
     if (this.#running.get(runId)?.claim.attempt === attempt) this.#running.delete(runId);
     this.#places.leave(party);
@@ -210,6 +212,8 @@ class ProcessQueue implements RunQueue {
   }
 
   async #giveBack(): Promise<void> {
+    // What it still finds is given back too.
+    await this.#claiming;
     for (const { control } of this.#running.values()) control.end('drained');
     const over = new AbortController();
     const time = setTimeout(GIVING_BACK_MS, undefined, { signal: over.signal }).catch(() => undefined);

@@ -1,4 +1,4 @@
-// What a worker is told to start a run with: its row, and whose run it is, which the worker must keep to itself.
+// What a worker gets to start a run with: its row, and whose run it is, which the worker must keep to itself.
 import type { RunToStart } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import type { RunUser } from '../access/run-users.ts';

@@ -2,7 +2,8 @@
 // by whoever executes it, or executes it next.
 import { removeRunCheckpoints } from '../checkpoints/checkpoint-removal.ts';
 import { settleThread } from '../queue/ending.ts';
-import type { Cancellation, RunQueue } from '../queue/run-queue.ts';
+import type { RunQueue } from '../queue/run-queue.ts';
+import type { Cancellation } from './run-rows.ts';
 import type { RunNotice } from '../streams/run-notices.ts';
 import type { Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';

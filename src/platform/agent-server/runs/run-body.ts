@@ -16,15 +16,25 @@ const object = withoutPrototype(z.record(z.string(), z.unknown()));
 const searched = object.superRefine((value, context) => {
   const path = pathToUnstorable(value);
   if (path !== undefined)
-    context.addIssue({ code: 'custom', path: [...path], message: 'Input must have no U+0000 and no half of a surrogate pair' });
+    context.addIssue({
+      code: 'custom',
+      path: [...path],
+      message: 'Input must have no U+0000 and no half of a surrogate pair',
+    });
 });
 const mode = z.enum(STREAM_MODES);
 /** One, or a list: a union would report both, and neither precisely. */
-const modes = z.preprocess((input) => (typeof input === 'string' ? [input] : input), z.array(mode).max(STREAM_MODES.length));
+const modes = z.preprocess(
+  (input) => (typeof input === 'string' ? [input] : input),
+  z.array(mode).max(STREAM_MODES.length),
+);
 const name = z.string().min(1).max(1000);
 const nodes = z.preprocess(
   (input) => (input === '*' ? [input] : input),
-  z.array(name).max(1000).transform((list) => (list.length === 1 && list[0] === '*' ? '*' : list)),
+  z
+    .array(name)
+    .max(1000)
+    .transform((list) => (list.length === 1 && list[0] === '*' ? '*' : list)),
 );
 const keys = z.preprocess((input) => (typeof input === 'string' ? [input] : input), z.array(name).max(100));
 
@@ -34,7 +44,11 @@ const target = z.unknown().superRefine((value, context) => {
   for (const [index, one] of given.entries()) {
     if (typeof one === 'string' || send.safeParse(one).success) continue;
     const path = Array.isArray(value) ? [index] : [];
-    context.addIssue({ code: 'custom', path, message: 'Input must be the name of a node, or an object with node and input' });
+    context.addIssue({
+      code: 'custom',
+      path,
+      message: 'Input must be the name of a node, or an object with node and input',
+    });
   }
 });
 const command = z.strictObject({

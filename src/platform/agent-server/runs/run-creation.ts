@@ -147,5 +147,7 @@ const insertRun = defineStatement('insert-agent-run', (db, row: Row) =>
 
 /** Users share the places of a process: whose run it is, without saying who. */
 function partyOf({ user }: RunUser): string {
-  return user === undefined ? '' : createHash('sha256').update(user.identity).digest('base64url').slice(0, 22);
+  return user === undefined
+    ? ''
+    : createHash('sha256').update(user.identity).digest('base64url').slice(0, 22);
 }

@@ -5,6 +5,8 @@ export const RUN_STATUSES = ['pending', 'running', 'error', 'success', 'timeout'
 export type RunStatus = (typeof RUN_STATUSES)[number];
 export const MULTITASK_STRATEGIES = ['reject', 'interrupt', 'rollback', 'enqueue'] as const;
 export type MultitaskStrategy = (typeof MULTITASK_STRATEGIES)[number];
+/** What a run was asked for: to end and keep its progress, or to end and be removed with its checkpoints. */
+export type Cancellation = 'interrupt' | 'rollback';
 
 declare module '../../store/tables.ts' {
   interface Tables {
@@ -28,7 +30,7 @@ declare module '../../store/tables.ts' {
       readonly party: Generated<string>;
       lease_owner: string | null;
       lease_until: Date | null;
-      cancellation: 'interrupt' | 'rollback' | null;
+      cancellation: Cancellation | null;
       readonly is_resumable: Generated<boolean>;
       /** The process whose client reads its events from the first on. */
       readonly streamed_by: string | null;

@@ -42,9 +42,7 @@ export async function claimThread(
   const found = await lockThread(trx, threadId, wanted.filter);
   if (found !== undefined) return found;
   const created =
-    body.if_not_exists === 'create'
-      ? await insertThread(trx, threadId, false, wanted, assistant)
-      : undefined;
+    body.if_not_exists === 'create' ? await insertThread(trx, threadId, false, wanted, assistant) : undefined;
   // Another request may have created it meanwhile, or it is one that the caller must not see.
   const thread = created ?? (await lockThread(trx, threadId, wanted.filter));
   if (thread === undefined) throw noThread();
@@ -88,7 +86,7 @@ async function insertThread(
   const own = { ...ofAssistant(assistant), ...metadata };
   const config = threadConfigOf(body, { assistant, thread: { config: {}, metadata: {} } });
   const row = {
-    ...{ thread_id: threadId, status: 'busy', is_temporary: isTemporary } as const,
+    ...({ thread_id: threadId, status: 'busy', is_temporary: isTemporary } as const),
     metadata: JSON.stringify(own),
     config: JSON.stringify(config),
   };

@@ -1,0 +1,296 @@
+// Two queues on one real database: which process executes which run and when, and that what was lost is executed again, once.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
+import { createQueueScene, type QueueScene } from './queue-scene.ts';
+
+let scene: QueueScene;
+
+beforeAll(async () => {
+  scene = await createQueueScene();
+});
+afterAll(() => scene?.[Symbol.asyncDispose]());
+
+const rowOf = (runId: string) =>
+  scene.store.db.selectFrom('agent_runs').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow();
+const threadOf = (threadId: string) =>
+  scene.store.db
+    .selectFrom('agent_threads')
+    .selectAll()
+    .where('thread_id', '=', threadId)
+    .executeTakeFirstOrThrow();
+const usersOf = (runId: string) =>
+  scene.store.db.selectFrom('agent_run_users').select('run_id').where('run_id', '=', runId).execute();
+
+describe('a run', () => {
+  it('is executed and ended with its thread and without its user', async () => {
+    const one = scene.addProcess();
+    const threadId = await scene.addThread();
+    const { row } = await scene.create({ threadId, body: { input: { n: 1 }, context: { a: 1 } } }, one);
+    const executed = await one.started(row.run_id);
+    expect(await scene.status(row.run_id)).toBe('running');
+    expect(await threadOf(threadId)).toMatchObject({ status: 'busy', metadata: { graph_id: 'agent' } });
+    expect(await usersOf(row.run_id)).toHaveLength(1);
+    expect(executed.params).toMatchObject({
+      ...{ attempt: 1, is_resumed: false, input: '{"n":1}', context: '{"a":1}', durability: 'async' },
+      stream_mode: ['values'],
+    });
+    expect(JSON.parse(executed.params.config)).toMatchObject({
+      tags: ['by default'],
+      configurable: { level: 'default', run_id: row.run_id, thread_id: threadId, graph_id: 'agent' },
+    });
+    await executed.options.onEvents([{ event: 'values', data: '{"n":2}' }]);
+    executed.end({ n: 2, text: '\0' });
+    await one.ended(row.run_id);
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'success', output: { n: 2 }, lease_owner: null });
+    expect(await threadOf(threadId)).toMatchObject({
+      ...{ status: 'idle', values: { n: 2, text: '\0' }, searched_values: { n: 2, text: '\ufffd' } },
+    });
+    expect(await usersOf(row.run_id)).toEqual([]);
+    await one.queue.close();
+  });
+
+  it('that fails has an event, an error and a thread that says so', async () => {
+    const one = scene.addProcess();
+    const threadId = await scene.addThread();
+    const { row } = await scene.create({ threadId }, one);
+    const { fail } = await one.started(row.run_id);
+    fail(new WorkerError({ kind: 'thrown', error: 'TypeError', message: 'Boo!' }));
+    await one.ended(row.run_id);
+    const error = { error: 'TypeError', message: 'Boo!' };
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'error', output: error });
+    expect(await threadOf(threadId)).toMatchObject({ status: 'error', error, values: { state: 'read' } });
+    expect(one.events.get(row.run_id)).toEqual([{ event: 'error', data: JSON.stringify(error) }]);
+    await one.queue.close();
+  });
+
+  it('ends as timeout', async () => {
+    const one = scene.addProcess({ timeoutMs: 10 });
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    await one.ended(row.run_id);
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'timeout', output: { error: 'TimeoutError' } });
+    await one.queue.close();
+  });
+
+  it('ends as error where its user does not open, and is not executed', async () => {
+    const one = scene.addProcess({ openUser: async () => undefined });
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    await one.ended(row.run_id);
+    expect(await rowOf(row.run_id)).toMatchObject({
+      status: 'error',
+      output: { error: 'RunUserUnavailable' },
+    });
+    expect(one.executing.size).toBe(0);
+    await one.queue.close();
+  });
+
+  it('without a thread leaves a result alone', async () => {
+    const one = scene.addProcess();
+    const { row } = await scene.create({ body: { input: {} } }, one);
+    (await one.started(row.run_id)).end({ done: true });
+    await one.ended(row.run_id);
+    expect(await scene.status(row.run_id)).toBeUndefined();
+    const { db } = scene.store;
+    const threads = db.selectFrom('agent_threads').selectAll().where('thread_id', '=', row.thread_id);
+    expect(await threads.execute()).toEqual([]);
+    const results = db.selectFrom('agent_run_results').selectAll().where('run_id', '=', row.run_id);
+    expect(await results.execute()).toMatchObject([{ status: 'success', output: { done: true } }]);
+    await one.queue.close();
+  });
+
+  it('that is due later waits', async () => {
+    const one = scene.addProcess();
+    const { row } = await scene.create(
+      { threadId: await scene.addThread(), body: { after_seconds: 3600 } },
+      one,
+    );
+    expect(await scene.status(row.run_id)).toBe('pending');
+    const { db } = scene.store;
+    await db
+      .updateTable('agent_runs')
+      .set({ run_after: new Date(0) })
+      .where('run_id', '=', row.run_id)
+      .execute();
+    (await one.started(row.run_id)).end();
+    await one.ended(row.run_id);
+    await one.queue.close();
+  });
+});
+
+describe('the runs of a thread', () => {
+  it('are executed one after another, in their order, by any process', async () => {
+    const [one, two] = [scene.addProcess(), scene.addProcess()];
+    const threadId = await scene.addThread();
+    const order: string[] = [];
+    const ids: string[] = [];
+    for (let index = 0; index < 4; index += 1)
+      ids.push((await scene.create({ threadId }, index % 2 === 0 ? one : two)).row.run_id);
+    for (const runId of ids) {
+      const [process, executed] = await Promise.race(
+        [one, two].map(async (each) => [each, await each.started(runId)] as const),
+      );
+      expect([...one.executing.keys(), ...two.executing.keys()]).toEqual([runId]);
+      order.push(runId);
+      executed.end();
+      await process.ended(runId);
+    }
+    expect(order).toEqual(ids);
+    expect(await threadOf(threadId)).toMatchObject({ status: 'idle' });
+    await Promise.all([one.queue.close(), two.queue.close()]);
+  });
+
+  it('refuse another one with reject', async () => {
+    const threadId = await scene.addThread();
+    await scene.create({ threadId });
+    const second = scene.create({ threadId, body: { multitask_strategy: 'reject' } });
+    await expect(second).rejects.toMatchObject({ kind: 'conflict' });
+    await scene.store.db.deleteFrom('agent_threads').where('thread_id', '=', threadId).execute();
+  });
+
+  it.each(['interrupt', 'rollback'] as const)('make way with %s', async (strategy) => {
+    const [one, two] = [scene.addProcess(), scene.addProcess()];
+    const threadId = await scene.addThread();
+    const running = (await scene.create({ threadId }, one)).row.run_id;
+    await one.started(running);
+    const waiting = (await scene.create({ threadId }, one)).row.run_id;
+    const next = (await scene.create({ threadId, body: { multitask_strategy: strategy } }, two)).row.run_id;
+    await one.ended(running);
+    const left = strategy === 'interrupt' ? 'interrupted' : undefined;
+    expect([await scene.status(running), await scene.status(waiting)]).toEqual([left, left]);
+    const executed = await Promise.race([one.started(next), two.started(next)]);
+    executed.end();
+    await Promise.race([one.ended(next), two.ended(next)]);
+    expect(await scene.status(next)).toBe('success');
+    await Promise.all([one.queue.close(), two.queue.close()]);
+  });
+});
+
+describe('a run that is lost', () => {
+  it('with its worker is executed again, and ends after three losses', async () => {
+    const one = scene.addProcess();
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    for (const attempt of [1, 2, 3]) {
+      const { params, fail } = await one.started(row.run_id);
+      expect([params.attempt, params.is_resumed]).toEqual([attempt, attempt > 1]);
+      fail(new WorkerError(attempt === 2 ? 'blocked' : 'lost'));
+    }
+    await one.ended(row.run_id);
+    expect(await rowOf(row.run_id)).toMatchObject({
+      status: 'error',
+      losses: 3,
+      output: { error: 'RunLost' },
+    });
+    expect(one.events.get(row.run_id)?.map(({ event }) => event)).toEqual(['error']);
+    await one.queue.close();
+  });
+
+  it('with its process is executed by another one, and the first attempt writes nothing', async () => {
+    // It renews no lease.
+    const lost = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000 });
+    const threadId = await scene.addThread();
+    const { row } = await scene.create({ threadId }, lost);
+    const first = await lost.started(row.run_id);
+    await scene.expire(row.run_id);
+    const other = scene.addProcess();
+    const second = await other.started(row.run_id);
+    expect(second.params.attempt).toBe(2);
+    const put = first.options.checkpoints.handle('checkpoint.put_writes', {
+      ...{ thread_id: threadId, checkpoint_ns: '', checkpoint_id: 'c', task_id: 't' },
+      writes: [{ idx: 0, channel: 'a', value: { type: 'json', text: '1' } }],
+    });
+    await expect(put).rejects.toMatchObject({ kind: 'conflict' });
+    first.end({ from: 'the first' });
+    await lost.released(row.run_id);
+    expect(await scene.status(row.run_id)).toBe('running');
+    second.end({ from: 'the second' });
+    await other.ended(row.run_id);
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'success', output: { from: 'the second' } });
+    await Promise.all([lost.queue.close(), other.queue.close()]);
+  });
+
+  it('to another process is stopped here', async () => {
+    const one = scene.addProcess({ upkeepMs: 3_600_000 });
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    await one.started(row.run_id);
+    const { db } = scene.store;
+    const taken = { attempt: 7, lease_owner: '00000000-0000-4000-8000-000000000000' };
+    await db.updateTable('agent_runs').set(taken).where('run_id', '=', row.run_id).execute();
+    await one.released(row.run_id);
+    expect(one.executing.size).toBe(0);
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'running', ...taken });
+    await db.deleteFrom('agent_threads').where('thread_id', '=', row.thread_id).execute();
+    await one.queue.close();
+  });
+});
+
+describe('a process that drains', () => {
+  it('gives its runs back, which counts as no loss, and claims no more', async () => {
+    const one = scene.addProcess();
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    await one.started(row.run_id);
+    await one.queue.drain();
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'pending', attempt: 1, losses: 0 });
+    const other = await scene.create({ threadId: await scene.addThread() }, one);
+    expect(one.executing.size).toBe(0);
+    const two = scene.addProcess();
+    for (const runId of [row.run_id, other.row.run_id]) {
+      (await two.started(runId)).end();
+      await two.ended(runId);
+    }
+    await Promise.all([one.queue.close(), two.queue.close()]);
+  });
+
+  it('lets them end in time', async () => {
+    const one = scene.addProcess({ drainMs: 60_000 });
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    const { end } = await one.started(row.run_id);
+    const drained = one.queue.drain();
+    end();
+    await drained;
+    expect(await scene.status(row.run_id)).toBe('success');
+    await one.queue.close();
+  });
+});
+
+it('a user with many runs leaves places for another', async () => {
+  const mine = [];
+  for (let index = 0; index < 12; index += 1) mine.push(await scene.create({ identity: 'ada' }));
+  const other = await scene.create({ identity: 'bob' });
+  const one = scene.addProcess({ places: 4 });
+  const { end } = await one.started(other.row.run_id);
+  const [first, second, third, fourth] = mine.map(({ row }) => row.run_id);
+  for (const runId of [first, second, third]) await one.started(runId ?? '');
+  expect(one.executing.size).toBe(4);
+  end();
+  await one.ended(other.row.run_id);
+  one.executing.get(first ?? '')?.end();
+  await one.started(fourth ?? '');
+  const { db } = scene.store;
+  const threads = mine.map(({ row }) => row.thread_id);
+  await db.deleteFrom('agent_threads').where('thread_id', 'in', threads).execute();
+  await one.queue.close();
+});
+
+it('nothing of a user is in a log', async () => {
+  const secret = 'token-8b1f';
+  const one = scene.addProcess({
+    openUser: async () => ({
+      user: { ...{ identity: 'ada', display_name: 'Ada', is_authenticated: true }, permissions: [], secret },
+      headers: { 'x-key': secret },
+    }),
+  });
+  const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+  const { params, fail } = await one.started(row.run_id);
+  expect(JSON.parse(params.config)).toMatchObject({
+    configurable: {
+      ...{ graph_auth_user: { secret }, langgraph_auth_user_id: 'ada', langgraph_auth_permissions: [] },
+      'x-key': secret,
+    },
+  });
+  expect(params.hidden).toEqual(expect.arrayContaining(['graph_auth_user', 'langgraph_auth_user', 'x-key']));
+  fail(new WorkerError('lost'));
+  (await one.started(row.run_id)).end();
+  await one.ended(row.run_id);
+  expect(JSON.stringify(await rowOf(row.run_id))).not.toContain(secret);
+  expect(one.logged.join('\n')).not.toContain(secret);
+  await one.queue.close();
+});
