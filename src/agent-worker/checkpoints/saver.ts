@@ -1,0 +1,218 @@
+// The checkpoint saver that graphs get: derived from the base class of the deployment's own library, and without storage of its
+// own. Each call of the server has one, which ends with the call.
+import type { BaseSaver, GraphConfig, Library, Serializer } from '../graphs/library.ts';
+import type { CallContext } from '../method.ts';
+import type { CheckpointPlace, ServerCalls } from '../protocol/calls.ts';
+import type { JsonObject } from '../protocol/messages.ts';
+import { createNextVersion } from './channel-version.ts';
+import {
+  type Checkpoint,
+  type CheckpointTuple,
+  configurableOf,
+  lacksSends,
+  readTuple,
+  withSends,
+  writeTuple,
+} from './checkpoint-tuple.ts';
+import { writeTyped } from './typed-value.ts';
+
+type Versions = Readonly<Record<string, string | number>>;
+type ListOptions = { readonly limit?: number; readonly before?: GraphConfig; readonly filter?: JsonObject };
+
+export type Saver = BaseSaver & {
+  getTuple(config: GraphConfig): Promise<CheckpointTuple | undefined>;
+  list(config: GraphConfig, options?: ListOptions): AsyncGenerator<CheckpointTuple>;
+  put(
+    config: GraphConfig,
+    checkpoint: Checkpoint,
+    metadata: JsonObject,
+    newVersions: Versions,
+  ): Promise<GraphConfig>;
+  putWrites(config: GraphConfig, writes: readonly [string, unknown][], taskId: string): Promise<void>;
+  deleteThread(threadId: string): Promise<void>;
+  getNextVersion(current: string | number | undefined): string;
+  /** Resolves when the server has what was put; what is put later is refused. */
+  end(): Promise<void>;
+};
+
+export type SaverParts = {
+  readonly callServer: CallContext['callServer'];
+  /** What a checkpoint has in its metadata besides what the library gives it. */
+  describe?(config: GraphConfig): JsonObject;
+};
+
+export type CreateSaver = (parts: SaverParts) => Saver;
+
+/** Writes with a number of their own: of these the last of a task counts, of others the first. */
+const SPECIAL_WRITES: Readonly<Record<string, number>> = {
+  __error__: -1,
+  __scheduled__: -2,
+  __interrupt__: -3,
+  __resume__: -4,
+};
+const MAX_PAGE = 100;
+
+export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver {
+  class ServerSaver extends BaseCheckpointSaver {
+    readonly #parts: SaverParts;
+    readonly #pending = new Set<Promise<unknown>>();
+    #hasEnded = false;
+
+    constructor(parts: SaverParts) {
+      super();
+      this.#parts = parts;
+    }
+
+    getTuple(config: GraphConfig): Promise<CheckpointTuple | undefined> {
+      return loadTuple(this.#parts, this.serde, config);
+    }
+
+    list(config: GraphConfig, options?: ListOptions): AsyncGenerator<CheckpointTuple> {
+      return listTuples(this.#parts, this.serde, config, options ?? {});
+    }
+
+    put(
+      config: GraphConfig,
+      checkpoint: Checkpoint,
+      metadata: JsonObject,
+      newVersions: Versions,
+    ): Promise<GraphConfig> {
+      return this.#track(async () => {
+        const { callServer, describe } = this.#parts;
+        const place = threadPlace(config);
+        const described = { ...describe?.(config), ...metadata };
+        await callServer(
+          'checkpoint.put',
+          await writeTuple(this.serde, place, checkpoint, described, newVersions),
+        );
+        return { configurable: configurableOf({ ...place, checkpoint_id: checkpoint.id }) };
+      });
+    }
+
+    putWrites(config: GraphConfig, writes: readonly [string, unknown][], taskId: string): Promise<void> {
+      return this.#track(() => putWrites(this.#parts, this.serde, config, writes, taskId));
+    }
+
+    async deleteThread(threadId: string): Promise<void> {
+      await this.#track(() => this.#parts.callServer('checkpoint.delete_thread', { thread_id: threadId }));
+    }
+
+    getNextVersion(current: string | number | undefined): string {
+      return createNextVersion(current);
+    }
+
+    async end(): Promise<void> {
+      while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+      this.#hasEnded = true;
+    }
+
+    async #track<T>(put: () => Promise<T>): Promise<T> {
+      if (this.#hasEnded)
+        throw new Error('The call that this graph ran for has ended: nothing is stored any more.');
+      const done = put();
+      this.#pending.add(done);
+      try {
+        return await done;
+      } finally {
+        this.#pending.delete(done);
+      }
+    }
+  }
+  return (parts) => new ServerSaver(parts);
+}
+
+async function loadTuple(
+  parts: SaverParts,
+  serde: Serializer,
+  config: GraphConfig,
+): Promise<CheckpointTuple | undefined> {
+  const place = placeOf(config);
+  if (place === undefined) return undefined;
+  const stored = await parts.callServer('checkpoint.get', place);
+  if (stored === null) return undefined;
+  return await completeTuple(parts, serde, await readTuple(serde, stored));
+}
+
+async function completeTuple(
+  parts: SaverParts,
+  serde: Serializer,
+  tuple: CheckpointTuple,
+): Promise<CheckpointTuple> {
+  if (!lacksSends(tuple)) return tuple;
+  const parent = placeOf(tuple.parentConfig ?? {});
+  const stored = parent === undefined ? null : await parts.callServer('checkpoint.get', parent);
+  return stored === null ? tuple : withSends(tuple, (await readTuple(serde, stored)).pendingWrites);
+}
+
+async function* listTuples(
+  parts: SaverParts,
+  serde: Serializer,
+  config: GraphConfig,
+  { limit = Number.POSITIVE_INFINITY, before, filter }: ListOptions,
+): AsyncGenerator<CheckpointTuple> {
+  const { thread_id, checkpoint_ns, checkpoint_id } = namesOf(config);
+  if (thread_id === undefined) return;
+  let last = namesOf(before ?? {}).checkpoint_id;
+  for (let count = 0; count < limit; ) {
+    const params: ServerCalls['checkpoint.list']['params'] = {
+      thread_id,
+      ...(checkpoint_ns === undefined ? {} : { checkpoint_ns }),
+      ...(checkpoint_id === undefined ? {} : { checkpoint_id }),
+      ...(last === undefined ? {} : { before: last }),
+      ...(filter === undefined ? {} : { filter }),
+      limit: Math.min(limit - count, MAX_PAGE),
+    };
+    const page = await parts.callServer('checkpoint.list', params);
+    if (page.length === 0) return;
+    for (const stored of page) {
+      yield await completeTuple(parts, serde, await readTuple(serde, stored));
+      last = stored.checkpoint_id;
+      count += 1;
+    }
+  }
+}
+
+function threadPlace(config: GraphConfig): CheckpointPlace {
+  const place = placeOf(config);
+  if (place === undefined) throw new Error('A checkpoint needs `configurable.thread_id`.');
+  return place;
+}
+
+async function putWrites(
+  { callServer }: SaverParts,
+  serde: Serializer,
+  config: GraphConfig,
+  writes: readonly [string, unknown][],
+  taskId: string,
+): Promise<void> {
+  const place = placeOf(config);
+  if (place?.checkpoint_id === undefined) {
+    throw new Error('Writes need `configurable.thread_id` and `configurable.checkpoint_id`.');
+  }
+  const written = writes.map(async ([channel, value], index) => ({
+    idx: SPECIAL_WRITES[channel] ?? index,
+    channel,
+    value: await writeTyped(serde, value),
+  }));
+  await callServer('checkpoint.put_writes', {
+    ...place,
+    task_id: taskId,
+    writes: await Promise.all(written),
+  });
+}
+
+/** Undefined without a thread. */
+function placeOf(config: GraphConfig): CheckpointPlace | undefined {
+  const { thread_id, checkpoint_ns = '', checkpoint_id } = namesOf(config);
+  if (thread_id === undefined) return undefined;
+  return { thread_id, checkpoint_ns, ...(checkpoint_id === undefined ? {} : { checkpoint_id }) };
+}
+
+function namesOf({ configurable }: GraphConfig): Partial<CheckpointPlace> {
+  const found: Record<string, string> = {};
+  for (const name of ['thread_id', 'checkpoint_ns', 'checkpoint_id']) {
+    const value = configurable?.[name];
+    if (typeof value === 'string' && (value !== '' || name === 'checkpoint_ns')) found[name] = value;
+  }
+  return found;
+}

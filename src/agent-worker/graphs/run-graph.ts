@@ -1,0 +1,118 @@
+// One run of a graph, from the message of the server to its end.
+import type { CreateSaver, Saver } from '../checkpoints/saver.ts';
+import type { CallContext } from '../method.ts';
+import type { RunEnd, RunToStart } from '../protocol/calls.ts';
+import { createEmission } from './emission.ts';
+import type { GraphSource } from './graph-export.ts';
+import { withCopy } from './graph-copies.ts';
+import { writeJson } from './json-text.ts';
+import type { CompiledGraph, Library, StateSnapshot } from './library.ts';
+import { createRunInput } from './run-input.ts';
+import {
+  configurableAt,
+  createRunOptions,
+  describeCheckpoint,
+  parseRunConfig,
+  type RunConfig,
+} from './run-options.ts';
+import { createRunProgress, type RunProgress } from './run-progress.ts';
+import { findStartPoint } from './run-start-point.ts';
+import { streamRun } from './run-stream.ts';
+import { createFeedbackEvent, createTracer } from './tracing.ts';
+
+export type RunParts = {
+  readonly library: Library;
+  readonly createSaver: CreateSaver;
+  readonly source: GraphSource;
+};
+
+type Run = {
+  readonly params: RunToStart;
+  readonly config: RunConfig;
+  readonly hidden: ReadonlySet<string>;
+  readonly graph: CompiledGraph;
+  readonly saver: Saver;
+  readonly context: CallContext;
+  readonly library: Library;
+};
+
+export async function runGraph(params: RunToStart, context: CallContext, parts: RunParts): Promise<RunEnd> {
+  const { library, createSaver, source } = parts;
+  const config = parseRunConfig(params);
+  const hidden = new Set(params.hidden);
+  const runContext: unknown = params.context === undefined ? undefined : JSON.parse(params.context);
+  const compiled = await source({ config, purpose: 'threads.create_run', context: runContext });
+  const saver = createSaver({
+    callServer: context.callServer,
+    describe: (found) => describeCheckpoint(found, hidden),
+  });
+  try {
+    return await withCopy(compiled, saver, (graph) =>
+      execute({ params, config, hidden, graph, saver, context, library }),
+    );
+  } finally {
+    // A cancelled graph stores its progress after its stream has ended, in this turn of the event loop.
+    if (context.signal.aborted) await new Promise(setImmediate);
+    await saver.end();
+  }
+}
+
+async function execute(run: Run): Promise<RunEnd> {
+  const { params, graph, saver, context, library } = run;
+  context.signal.throwIfAborted();
+  const progress = createRunProgress();
+  const start = await findStartPoint(params, graph, saver);
+  if (start.kind === 'interrupt') await emitInterrupt(run, start.state, progress);
+  else await stream(run, progress, start.kind === 'beginning');
+  if (params.feedback_keys !== undefined && params.feedback_keys.length > 0) {
+    await context.emit([await createFeedbackEvent(library, params.run_id, params.feedback_keys)]);
+  }
+  return progress.end();
+}
+
+async function stream(run: Run, progress: RunProgress, isBeginning: boolean): Promise<void> {
+  const { params, config, hidden, graph, context, library } = run;
+  const emission = createEmission();
+  const configurable = configurableAt(config, isBeginning ? params.checkpoint : undefined);
+  const tracer = await createTracer(library, configurable, hidden);
+  const options = {
+    ...createRunOptions(params, config, library.version),
+    configurable,
+    signal: context.signal,
+    callbacks: [emission.handler, ...(tracer === undefined ? [] : [tracer])],
+  };
+  const release = (): void => emission.end();
+  context.signal.addEventListener('abort', release);
+  try {
+    const events = streamRun({
+      graph,
+      runId: params.run_id,
+      input: isBeginning ? createRunInput(params, library) : null,
+      options,
+      settings: { modes: new Set(params.stream_mode), hasSubgraphs: params.stream_subgraphs, hidden },
+      progress,
+      emission,
+    });
+    for await (const event of events) await emission.send(context.emit([event]));
+  } finally {
+    context.signal.removeEventListener('abort', release);
+    emission.end();
+  }
+}
+
+/** What the graph streams when it stops at a node, for a run that had come so far before its worker was lost. */
+async function emitInterrupt(
+  { params, context }: Run,
+  state: StateSnapshot,
+  progress: RunProgress,
+): Promise<void> {
+  progress.set(state);
+  const interrupted = writeJson({ __interrupt__: [] }, 'The interrupt');
+  const modes = new Set(params.stream_mode);
+  if (modes.has('values')) {
+    await context.emit([{ event: 'values', data: writeJson(state.values, 'The event `values`') }]);
+  }
+  for (const event of ['updates', 'values'].filter((mode) => modes.has(mode))) {
+    await context.emit([{ event, data: interrupted }]);
+  }
+}
