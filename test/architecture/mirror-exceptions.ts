@@ -35,21 +35,35 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/event-sender.ts': 'test/agent-worker/serve-worker.test.ts',
   'src/agent-worker/running-call.ts': 'test/agent-worker/serve-worker.test.ts',
   'src/agent-worker/thrown-error.ts': 'test/agent-worker/serve-worker.test.ts',
+  'src/platform/agent-server/workers/app-call.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/call-shapes.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/run-call.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/server-calls.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/turn-budget.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-call.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-channel.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-limits.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-output.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-pool.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-process.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker-pulse.ts':
+    'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/platform/agent-server/workers/worker.ts': 'test/platform/agent-server/workers/started-workers.test.ts',
+  'src/agent-worker/protocol/shape.ts': 'test/agent-worker/protocol/envelope.test.ts',
   'src/agent-worker/protocol/calls.ts': 'test/platform/agent-server/tables.test.ts',
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
-  'src/platform/agent-server/access/gate.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/handler-access.ts':
-    'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/handler-calls.ts':
-    'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/handler-turns.ts':
-    'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/key-access.ts':
-    'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/keys.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/open-access.ts':
-    'test/platform/agent-server/access/deployment-gate.test.ts',
-  'src/platform/agent-server/access/studio.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/gate.ts': 'test/platform/agent-server/access/filters.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-params.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',

@@ -1,0 +1,147 @@
+// The workers of this process: one at start, more when those that there are have work, each replaced when it ends. A call goes
+// to the one with the least to do among those that respond.
+import type { Loaded } from '../../../agent-worker/protocol/messages.ts';
+import type { Log } from '../../../base/log.ts';
+import type { Deployment } from '../configuration/deployment.ts';
+import { TurnBudget } from './turn-budget.ts';
+import { Worker } from './worker.ts';
+import { WorkerError } from './worker-error.ts';
+import type { WorkerLimits } from './worker-limits.ts';
+import { startProcess } from './worker-process.ts';
+
+export type PoolParts = {
+  readonly deployment: Pick<Deployment, 'load' | 'env' | 'root'>;
+  readonly limits: WorkerLimits;
+  readonly log: Log;
+  /** The program of workers; that of this version when absent. */
+  readonly program?: string;
+};
+
+/** One that lived so long has not ended because of its start. */
+const LONG_MS = 10_000;
+
+export class WorkerPool {
+  readonly #parts: PoolParts;
+  readonly #budget: TurnBudget;
+  readonly #workers: Set<Worker> = new Set();
+  /** Those who wait for a worker that can take a call. */
+  readonly #waiting: Set<() => void> = new Set();
+  #hasStarted = false;
+  /** Ends since one has lived for long. */
+  #failures = 0;
+  #restart: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(parts: PoolParts) {
+    this.#parts = parts;
+    this.#budget = new TurnBudget(parts.limits.turnMs);
+  }
+
+  /** The first worker. Rejects with a WorkerStartError. */
+  async start(): Promise<Loaded> {
+    return this.#add().ready;
+  }
+
+  /** Resolves with the least loaded worker. Rejects with a WorkerError when none can take a call in time. */
+  async acquire(signal?: AbortSignal): Promise<Worker> {
+    const deadlineMs = performance.now() + this.#parts.limits.waitMs;
+    for (;;) {
+      if (signal?.aborted === true) throw new WorkerError({ kind: 'cancelled', reason: 'lost' });
+      const worker = this.#choose();
+      this.#grow(worker);
+      if (worker !== undefined) return worker;
+      const leftMs = deadlineMs - performance.now();
+      if (this.#isClosed || leftMs <= 0) throw new WorkerError('lost');
+      await this.#changed(leftMs, signal);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#restart);
+    const workers = [...this.#workers];
+    for (const worker of workers) worker.close();
+    this.#wake();
+    await Promise.all(workers.map(({ ended }) => ended));
+  }
+
+  #choose(): Worker | undefined {
+    let chosen: Worker | undefined;
+    for (const worker of this.#workers)
+      if (worker.isUsable && (chosen === undefined || worker.load < chosen.load)) chosen = worker;
+    return chosen;
+  }
+
+  /** Another one, where the least loaded has work: those that do not respond do not count. */
+  #grow(chosen: Worker | undefined): void {
+    if (this.#isClosed || this.#restart !== undefined) return;
+    const { workers } = this.#parts.limits;
+    const all = [...this.#workers];
+    const isStarting = all.some((worker) => !worker.isUsable && !worker.isBlocked);
+    const useful = all.filter((worker) => !worker.isBlocked).length;
+    const isBusy = chosen === undefined || chosen.load > 0;
+    if (isBusy && !isStarting && useful < workers && all.length < 2 * workers) this.#add();
+  }
+
+  #add(): Worker {
+    const { deployment, limits, log, program } = this.#parts;
+    const { root, env, load } = deployment;
+    const file = program === undefined ? {} : { file: program };
+    const process = startProcess({ ...file, root, env, heapMegabytes: limits.heapMegabytes }, log);
+    const onPulse = (): void => {
+      // In place of the one that does not respond.
+      if (this.#choose() === undefined) this.#grow(undefined);
+      this.#wake();
+    };
+    const worker = new Worker({ process, deployment: load, limits, budget: this.#budget, log, onPulse });
+    this.#workers.add(worker);
+    void this.#watch(worker);
+    return worker;
+  }
+
+  async #watch(worker: Worker): Promise<void> {
+    let readyMs: number | undefined;
+    try {
+      await worker.ready;
+      readyMs = performance.now();
+      this.#hasStarted = true;
+      this.#wake();
+    } catch (error) {
+      const why = error instanceof Error ? error.message : undefined;
+      if (this.#hasStarted && !this.#isClosed) this.#parts.log.error({ why }, 'a worker has not started');
+    }
+    await worker.ended;
+    this.#workers.delete(worker);
+    const wasLong = readyMs !== undefined && performance.now() - readyMs > LONG_MS;
+    this.#failures = wasLong ? 1 : this.#failures + 1;
+    // The start of the server fails with the first one.
+    if (this.#hasStarted) this.#replace();
+  }
+
+  /** At once, or after a while when several have ended without one that was ready for long. */
+  #replace(): void {
+    if (this.#isClosed || this.#restart !== undefined) return;
+    const [first, longest] = this.#parts.limits.backoffMs;
+    const delayMs = this.#failures <= 1 ? 0 : Math.min(longest, first * 2 ** (this.#failures - 2));
+    this.#restart = setTimeout(() => {
+      this.#restart = undefined;
+      this.#add();
+    }, delayMs);
+  }
+
+  async #changed(timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const limit = setTimeout(resolve, timeoutMs);
+    this.#waiting.add(resolve);
+    const onAbort = (): void => resolve();
+    signal?.addEventListener('abort', onAbort);
+    await promise;
+    signal?.removeEventListener('abort', onAbort);
+    this.#waiting.delete(resolve);
+    clearTimeout(limit);
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+  }
+}

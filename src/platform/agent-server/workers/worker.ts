@@ -1,0 +1,211 @@
+// One worker from its start to its end: hello, load and ready, calls in both directions, and whether it responds. It ends with
+// its process, when it breaks the protocol, and when it has not responded for long; everything that runs in it fails then.
+import type { WorkerCalls } from '../../../agent-worker/protocol/calls.ts';
+import { ProtocolError } from '../../../agent-worker/protocol/frame.ts';
+import {
+  type DeploymentToLoad,
+  type Loaded,
+  type LoadFailure,
+  type Message,
+  PROTOCOL_VERSION,
+} from '../../../agent-worker/protocol/messages.ts';
+import type { Log } from '../../../base/log.ts';
+import { ServerCallTable } from './server-calls.ts';
+import type { TurnBudget } from './turn-budget.ts';
+import type { CallLink, WorkerCall } from './worker-call.ts';
+import { WorkerChannel } from './worker-channel.ts';
+import { WorkerError } from './worker-error.ts';
+import type { WorkerLimits } from './worker-limits.ts';
+import { WorkerOutput } from './worker-output.ts';
+import type { WorkerProcess } from './worker-process.ts';
+import { WorkerPulse } from './worker-pulse.ts';
+
+export type WorkerParts = {
+  readonly process: WorkerProcess;
+  readonly deployment: DeploymentToLoad;
+  readonly limits: WorkerLimits;
+  readonly budget: TurnBudget;
+  readonly log: Log;
+  /** It has begun or ceased to respond. */
+  onPulse(): void;
+};
+
+/** The deployment cannot be loaded, or the process did not come so far. */
+export class WorkerStartError extends Error {
+  override readonly name: string = 'WorkerStartError';
+  readonly failure: LoadFailure | undefined;
+
+  constructor(message: string, failure?: LoadFailure) {
+    super(message);
+    this.failure = failure;
+  }
+}
+
+type EndKind = 'lost' | 'blocked' | 'protocol';
+
+export class Worker {
+  readonly #parts: WorkerParts;
+  readonly #channel: WorkerChannel;
+  readonly #calls: Map<number, WorkerCall> = new Map();
+  readonly #asked: ServerCallTable;
+  readonly #pulse: WorkerPulse;
+  readonly #output: WorkerOutput;
+  readonly #ready: PromiseWithResolvers<Loaded> = Promise.withResolvers();
+  readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly #startLimit: NodeJS.Timeout;
+  #state: 'started' | 'loading' | 'ready' | 'ended' = 'started';
+  #isUnexplained = false;
+  #nextId = 0;
+
+  constructor(parts: WorkerParts) {
+    const { process, limits, budget, log } = parts;
+    this.#parts = parts;
+    this.#channel = new WorkerChannel(process.channel, budget, {
+      onMessage: (message, bytes) => this.#receive(message, bytes),
+      onEnd: (error) => {
+        this.#isUnexplained = error === undefined && this.#state !== 'ended';
+        this.#end(error === undefined ? 'lost' : 'protocol', error?.message);
+      },
+    });
+    this.#asked = new ServerCallTable((message) => void this.#channel.send(message), log);
+    this.#pulse = new WorkerPulse(limits, {
+      ping: (sequence) => void this.#channel.send({ type: 'ping', sequence }),
+      onChange: () => this.#onPulse(),
+      onDead: () => this.#end('blocked', `no response for ${limits.killMs} ms`),
+    });
+    this.#output = new WorkerOutput(log, process.pid);
+    this.#output.follow(process.stdout, 'stdout');
+    this.#output.follow(process.stderr, 'stderr');
+    void process.ended.then((how) => this.#exit(how));
+    this.#startLimit = setTimeout(() => this.#end('blocked', 'not ready in time'), limits.startMs);
+    this.#ready.promise.catch(() => undefined);
+  }
+
+  /** Rejects with a WorkerStartError. */
+  get ready(): Promise<Loaded> {
+    return this.#ready.promise;
+  }
+
+  /** Resolves when the process has ended. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  get isUsable(): boolean {
+    return this.#state === 'ready' && !this.#pulse.isBlocked;
+  }
+
+  get isBlocked(): boolean {
+    return this.#state === 'ready' && this.#pulse.isBlocked;
+  }
+
+  /** Calls that run, with those that were cancelled and have not ended. */
+  get load(): number {
+    return this.#calls.size;
+  }
+
+  /** Throws FrameTooLarge; a worker that has ended fails the call as `lost`. */
+  begin<C extends WorkerCall, M extends keyof WorkerCalls>(
+    create: (link: CallLink) => C,
+    method: M,
+    params: WorkerCalls[M]['params'],
+  ): C {
+    const id = this.#nextId;
+    this.#nextId += 1;
+    const call = create({ id, send: (message) => this.#channel.send(message) });
+    if (this.#state === 'ended') {
+      call.fail(new WorkerError('lost'));
+      return call;
+    }
+    this.#channel.send({ type: 'call', id, method, params });
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  /** Its calls fail as `lost`. */
+  close(): void {
+    this.#end('lost', undefined);
+  }
+
+  #receive(message: Message, bytes: number): void {
+    if (message.type === 'pong') return this.#pulse.receive(message.sequence);
+    if (message.type === 'log') return this.#output.write(message.level, 'log', message.message);
+    if (this.#state !== 'ready') return this.#start(message);
+    if (message.type === 'call') {
+      const port = message.of === undefined ? undefined : this.#calls.get(message.of)?.port;
+      return this.#asked.begin(message, port);
+    }
+    switch (message.type) {
+      case 'result':
+      case 'error':
+      case 'events':
+      case 'data':
+      case 'credit': {
+        const call = this.#calls.get(message.id);
+        if (call !== undefined) {
+          if (call.receive(message, bytes)) this.#calls.delete(message.id);
+          return;
+        }
+        // Of an application that has ended its response before it has read the request, credit may be under way.
+        if (message.type === 'credit' && message.id < this.#nextId) return;
+        throw new ProtocolError(`a message ${message.type} of a call that does not run`);
+      }
+      default:
+        throw new ProtocolError(`a message ${message.type} from a worker`);
+    }
+  }
+
+  #start(message: Message): void {
+    if (message.type === 'hello' && this.#state === 'started') {
+      const { version } = message;
+      if (version !== PROTOCOL_VERSION)
+        throw new ProtocolError(`version ${version} of the protocol; this server speaks ${PROTOCOL_VERSION}`);
+      this.#state = 'loading';
+      this.#channel.send({ type: 'load', deployment: this.#parts.deployment });
+    } else if (message.type === 'ready' && this.#state === 'loading') {
+      this.#state = 'ready';
+      clearTimeout(this.#startLimit);
+      this.#pulse.start();
+      this.#ready.resolve(message.loaded);
+    } else if (message.type === 'failed' && this.#state === 'loading') {
+      const { key, message: text } = message.failure;
+      this.#ready.reject(new WorkerStartError(`${key}: ${text}`, message.failure));
+      this.#end('lost', undefined);
+    } else throw new ProtocolError(`a message ${message.type} before ready`);
+  }
+
+  #onPulse(): void {
+    if (this.#pulse.isBlocked) for (const call of this.#calls.values()) call.block?.();
+    this.#parts.onPulse();
+  }
+
+  #exit(how: string): void {
+    if (this.#state !== 'ended') this.#end('lost', how);
+    // Its channel has ended first, which does not say why.
+    else if (this.#isUnexplained) this.#report('lost', how);
+    // What it has started is in its group.
+    this.#parts.process.kill();
+    this.#ended.resolve();
+  }
+
+  #end(kind: EndKind, why: string | undefined): void {
+    if (this.#state === 'ended') return;
+    const { process } = this.#parts;
+    this.#state = 'ended';
+    clearTimeout(this.#startLimit);
+    this.#pulse.stop();
+    this.#channel.close();
+    process.kill();
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    if (why !== undefined) this.#report(kind, why);
+    const error = new WorkerError(kind);
+    for (const call of calls) call.fail(error);
+    this.#ready.reject(new WorkerStartError(`a worker has not started: ${why ?? 'it has ended'}`));
+  }
+
+  #report(kind: EndKind, why: string): void {
+    const { process, log } = this.#parts;
+    log.error({ worker: process.pid, kind, why }, 'a worker has ended');
+  }
+}
