@@ -10,6 +10,20 @@ export function parseListenAddress(text: string): ListenAddress | string {
   return { host: host === '' ? '0.0.0.0' : host.replace(/^\[|\]$/g, ''), port };
 }
 
+export type SocketPath = { readonly path: string };
+
+/** An address, or `unix:/absolute/path`; otherwise what is wrong. */
+export function parseSocketListen(text: string): ListenAddress | SocketPath | string {
+  if (!text.startsWith('unix:')) {
+    const parsed = parseListenAddress(text);
+    return typeof parsed === 'string' ? 'must be host:port or unix:/path, for example 127.0.0.1:8080' : parsed;
+  }
+  const path = text.slice('unix:'.length);
+  // The kernel truncates or rejects a longer path: sun_path holds 107 bytes.
+  const isUsable = path.startsWith('/') && !path.includes('\0') && Buffer.byteLength(path) <= 107;
+  return isUsable ? { path } : 'must be unix: and an absolute path of at most 107 bytes';
+}
+
 /** `http://host:port` of an open listener; empty before it is open. */
 export function listenerUrl(
   listener: { readonly address: string; readonly port: number } | undefined,

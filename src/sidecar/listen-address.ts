@@ -1,21 +1,23 @@
 // Where listeners of the sidecar may be opened, which of them other machines can reach, and what the operator must set
 // for those. Pure; opens nothing.
-import { type ListenAddress, formatAddress, parseListenAddress } from '../base/listen-address.ts';
+import {
+  type ListenAddress,
+  formatAddress,
+  parseListenAddress,
+  parseSocketListen,
+  type SocketPath,
+} from '../base/listen-address.ts';
 import type { Issue } from '../base/schema.ts';
 import { type Cidr, classifyAddress, parseAddress } from '../base/address.ts';
-
-export type SocketPath = { readonly path: string };
 
 /** A host and a port, or `unix:/absolute/path`, or `off`. */
 export function parseAdminListen(
   text: string,
 ): ListenAddress | SocketPath | 'off' | { readonly error: string } {
   if (text === 'off') return 'off';
-  // The kernel truncates or rejects a longer path: sun_path holds 107 bytes.
   if (text.startsWith('unix:')) {
-    const path = text.slice('unix:'.length);
-    const isUsable = path.startsWith('/') && !path.includes('\0') && Buffer.byteLength(path) <= 107;
-    return isUsable ? { path } : { error: 'must be unix: and an absolute path of at most 107 bytes' };
+    const socket = parseSocketListen(text);
+    return typeof socket === 'string' ? { error: socket } : socket;
   }
   const parsed = parseListenAddress(text);
   if (typeof parsed !== 'string') return parsed;

@@ -144,6 +144,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 const ADAPTERS: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
   '@fastify/busboy': 'src/base/http/multipart.ts',
+  esbuild: 'src/platform/agent-server/configuration/esbuild.ts',
   'http-proxy-3': 'src/gateway/forwarder.ts',
   kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
@@ -167,6 +168,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
 /** Packages that may only be loaded when first needed. */
 const LAZY: readonly string[] = [
   '@aws-sdk/client-s3',
+  'esbuild',
   'libsodium-wrappers',
   'pg-boss',
   'pg-copy-streams',

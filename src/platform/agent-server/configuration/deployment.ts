@@ -1,6 +1,12 @@
 // What one process serves: the graphs of a configuration file, with what the file and the variables say about them. The files
 // are bundled for the workers, which load them; this process never does.
+import { dirname } from 'node:path';
 import type { DeploymentToLoad, JsonObject } from '../../../agent-worker/protocol/messages.ts';
+import type { Parsed } from '../../../base/schema.ts';
+import { bundleDeployment } from './bundle.ts';
+import { type CorsSettings, toCorsSettings } from './cors-document.ts';
+import type { GraphFile } from './graph-file.ts';
+import { readWorkerEnvironment } from './worker-environment.ts';
 
 export type Deployment = {
   /** The directory of the configuration file: packages are resolved from there and from each source file. */
@@ -32,19 +38,62 @@ export type HttpSettings = {
   readonly mountPrefix: string;
 };
 
-export type CorsSettings = {
-  readonly origins: readonly string[];
-  readonly originPattern: RegExp | undefined;
-  /** Undefined: what the request asks for. */
-  readonly methods: readonly string[] | undefined;
-  readonly headers: readonly string[] | undefined;
-  readonly exposed: readonly string[];
-  readonly allowsCredentials: boolean;
-  readonly maxAgeSeconds: number;
-};
-
 /** Lower-case names, in which `*` stands for any text. Undefined `includes`: those that every deployment passes on. */
 export type HeaderPatterns = {
   readonly includes: readonly string[] | undefined;
   readonly excludes: readonly string[];
 };
+
+/** What the variables of the server add to the file. */
+export type DeploymentVariables = {
+  /** CORS_ALLOW_ORIGINS */
+  readonly corsOrigins: readonly string[] | undefined;
+  /** MOUNT_PREFIX */
+  readonly mountPrefix: string | undefined;
+  /** LANGGRAPH_CONFIG */
+  readonly defaultConfigs: ReadonlyMap<string, JsonObject>;
+};
+
+/** `bundles`: an empty directory. Every problem is an issue that names the key, and for a source its line. */
+export async function loadDeployment(
+  file: GraphFile,
+  path: string,
+  given: { readonly bundles: string; readonly env: NodeJS.ProcessEnv; readonly variables: DeploymentVariables },
+): Promise<Parsed<{ readonly deployment: Deployment; readonly warnings: readonly string[] }>> {
+  const root = dirname(path);
+  const unknown = [...given.variables.defaultConfigs.keys()].filter((id) => !file.graphs.has(id));
+  const issues = unknown.map((id) => ({
+    loc: ['LANGGRAPH_CONFIG', id],
+    msg: 'The configuration has no graph of this name',
+    type: 'value_error' as const,
+  }));
+  const env = await readWorkerEnvironment(file.env, root, given.env);
+  const bundled = await bundleDeployment(file, { root, output: given.bundles });
+  if (!env.ok || !bundled.ok || issues.length > 0) {
+    const others = [env, bundled].flatMap((one) => (one.ok ? [] : one.issues));
+    return { ok: false, issues: [...issues, ...others] };
+  }
+  const graphs = new Map(Array.from(file.graphs, ([id, { description }]) => [id, { description }]));
+  const deployment: Deployment = {
+    ...{ root, graphs, load: bundled.value.load, env: env.value },
+    auth: file.auth && { disableStudio: file.auth.disableStudio },
+    http: toHttpSettings(file, given.variables),
+    defaultConfigs: given.variables.defaultConfigs,
+  };
+  return { ok: true, value: { deployment, warnings: [...file.warnings, ...bundled.value.warnings] } };
+}
+
+function toHttpSettings({ http, app }: GraphFile, { corsOrigins, mountPrefix }: DeploymentVariables): HttpSettings {
+  const parts = ['assistants', 'threads', 'runs', 'meta'] as const;
+  return {
+    hasApp: app !== undefined,
+    enableCustomRouteAuth: http.enable_custom_route_auth,
+    disabled: new Set(parts.filter((part) => http[`disable_${part}`])),
+    cors: toCorsSettings(http.cors, corsOrigins),
+    configurableHeaders: {
+      includes: http.configurable_headers?.includes ?? undefined,
+      excludes: http.configurable_headers?.excludes ?? [],
+    },
+    mountPrefix: mountPrefix ?? http.mount_prefix ?? '',
+  };
+}

@@ -1,4 +1,15 @@
 // The settings of an agent server, besides its configuration file: variables and flags. Each is checked when the server starts.
+import { availableParallelism } from 'node:os';
+import { type ListenAddress, parseSocketListen, type SocketPath } from '../../../base/listen-address.ts';
+import { type Issue, type Parsed, parseWith, z } from '../../../base/schema.ts';
+import {
+  asBoolean,
+  asList,
+  asText,
+  overlayVariables,
+  type Variable,
+} from '../../../base/variable-overlay.ts';
+import { mountPrefix } from './graph-file.ts';
 
 /**
  * Who is let in. `handler`: whom the authentication handler of the deployment accepts. `keys`: whoever has a key of the
@@ -32,3 +43,137 @@ export type AgentSettings = {
 /** The workspace whose data key seals the users of runs; made at the start. */
 export const AGENT_WORKSPACE_ID = 'a6e27000-0000-4000-8000-000000000002';
 export const AGENT_ORGANIZATION_ID = 'a6e27000-0000-4000-8000-000000000001';
+
+const listen = z.string().transform((text, context) => {
+  const parsed = parseSocketListen(text);
+  if (typeof parsed !== 'string') return parsed;
+  context.addIssue({ code: 'custom', message: parsed });
+  return z.NEVER;
+});
+
+const LEVELS = {
+  ...{ trace: 'trace', debug: 'debug', info: 'info', warn: 'warn', warning: 'warn' },
+  ...{ error: 'error', critical: 'error', silent: 'silent' },
+} as const;
+const level = z
+  .string()
+  .toLowerCase()
+  .pipe(z.enum(Object.keys(LEVELS) as (keyof typeof LEVELS)[]))
+  .transform((name) => LEVELS[name]);
+
+const json = z.string().transform((text, context): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be JSON' });
+    return z.NEVER;
+  }
+});
+
+// A timer of Node has 31 bits of milliseconds.
+const seconds = z.int().max(2_000_000);
+
+const schema = z.strictObject({
+  listen: listen.prefault('127.0.0.1:2024'),
+  data_dir: z.string().min(1).optional(),
+  auth: z.enum(['keys', 'none']).optional(),
+  key_file: z.string().min(1).optional(),
+  studio: z.boolean().default(false),
+  jobs_per_worker: z.int().min(1).max(1000).default(10),
+  workers: z.int().min(1).max(256).optional(),
+  run_timeout_seconds: seconds.min(1).default(3600),
+  drain_seconds: z.int().min(0).max(3600).default(180),
+  resumable_ttl_seconds: seconds.min(1).default(120),
+  error_format: z.enum(['json', 'text']).default('json'),
+  truncate: z.boolean().default(false),
+  cors_origins: z.array(z.string().min(1)).optional(),
+  mount_prefix: mountPrefix.optional(),
+  log_level: level.prefault('info'),
+  log_json: z.boolean().default(true),
+  default_configs: json.pipe(z.record(z.string(), z.record(z.string(), z.unknown()))).prefault('{}'),
+});
+
+const asLowerCaseBoolean = (text: string): unknown => asBoolean(text.toLowerCase());
+
+const variables: readonly Variable[] = (
+  [
+    ['SALLYPORT_AGENT_LISTEN', 'listen', asText],
+    ['SALLYPORT_AGENT_DATA_DIR', 'data_dir', asText],
+    ['SALLYPORT_AGENT_AUTH', 'auth', asText],
+    ['SALLYPORT_AGENT_KEY_FILE', 'key_file', asText],
+    ['SALLYPORT_AGENT_STUDIO', 'studio', asLowerCaseBoolean],
+    ['SALLYPORT_AGENT_WORKERS', 'workers', Number],
+    ['SALLYPORT_AGENT_ERROR_FORMAT', 'error_format', asText],
+    ['SALLYPORT_AGENT_TRUNCATE', 'truncate', asLowerCaseBoolean],
+    ['N_JOBS_PER_WORKER', 'jobs_per_worker', Number],
+    ['BG_JOB_TIMEOUT_SECS', 'run_timeout_seconds', Number],
+    ['BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS', 'drain_seconds', Number],
+    ['RESUMABLE_STREAM_TTL_SECONDS', 'resumable_ttl_seconds', Number],
+    ['CORS_ALLOW_ORIGINS', 'cors_origins', asList],
+    ['MOUNT_PREFIX', 'mount_prefix', asText],
+    ['LOG_LEVEL', 'log_level', asText],
+    ['LOG_JSON', 'log_json', asLowerCaseBoolean],
+    ['LANGGRAPH_CONFIG', 'default_configs', asText],
+  ] as const
+).map(([name, key, read]) => ({ name, path: [key], read }));
+
+/** Every variable, for the check of misspelt ones. */
+export const agentVariables: readonly string[] = variables.map(({ name }) => name);
+
+export type AgentVariables = z.output<typeof schema>;
+
+/** An issue names the variable. */
+export function parseAgentVariables(env: NodeJS.ProcessEnv): Parsed<AgentVariables> {
+  const { document, naming } = overlayVariables({}, variables, env);
+  const parsed = parseWith(schema, document);
+  return parsed.ok ? parsed : { ok: false, issues: parsed.issues.map(naming) };
+}
+
+/** An open server must be a decision, never a default. */
+export function toAgentSettings(given: AgentVariables, hasHandler: boolean): Parsed<AgentSettings> {
+  const isExposed = isExposedListen(given.listen);
+  const issues = accessIssues(given, { hasHandler, isExposed });
+  if (issues.length > 0) return { ok: false, issues };
+  const alone = given.key_file === undefined ? (given.auth ?? 'none') : 'key_file';
+  return {
+    ok: true,
+    value: {
+      access: hasHandler ? 'handler' : alone,
+      keyFile: given.key_file,
+      acceptsPlatformKeys: given.auth === 'keys',
+      isStudio: given.studio,
+      jobsPerWorker: given.jobs_per_worker,
+      workers: given.workers ?? Math.max(2, availableParallelism()),
+      runTimeoutSeconds: given.run_timeout_seconds,
+      drainSeconds: given.drain_seconds,
+      resumableTtlSeconds: given.resumable_ttl_seconds,
+      errorFormat: given.error_format,
+      allowsTruncate: given.truncate,
+    },
+  };
+}
+
+function accessIssues(
+  { auth, key_file: keyFile, studio }: AgentVariables,
+  { hasHandler, isExposed }: { readonly hasHandler: boolean; readonly isExposed: boolean },
+): readonly Issue[] {
+  const issue = (name: string, msg: string): readonly Issue[] => [{ loc: [name], msg, type: 'value_error' }];
+  if (keyFile !== undefined && auth !== undefined)
+    return issue('SALLYPORT_AGENT_AUTH', `${auth} and SALLYPORT_AGENT_KEY_FILE exclude each other: set one of them`);
+  if (hasHandler && auth === 'none')
+    return issue('SALLYPORT_AGENT_AUTH', 'none contradicts auth.path of the configuration: remove one of them');
+  if (studio && isExposed)
+    return issue('--studio', 'admits everybody who sends the header of the studio: listen on loopback, or give the studio a key');
+  if (isExposed && !hasHandler && keyFile === undefined && auth === undefined)
+    return issue(
+      'SALLYPORT_AGENT_LISTEN',
+      'is reachable from other machines, and nobody is authenticated: configure auth.path, set SALLYPORT_AGENT_KEY_FILE, or SALLYPORT_AGENT_AUTH to keys or none',
+    );
+  return [];
+}
+
+/** Whether other machines can reach it. */
+function isExposedListen(at: ListenAddress | SocketPath): boolean {
+  if ('path' in at) return false;
+  return !(at.host === 'localhost' || at.host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(at.host));
+}
