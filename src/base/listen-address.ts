@@ -16,7 +16,9 @@ export type SocketPath = { readonly path: string };
 export function parseSocketListen(text: string): ListenAddress | SocketPath | string {
   if (!text.startsWith('unix:')) {
     const parsed = parseListenAddress(text);
-    return typeof parsed === 'string' ? 'must be host:port or unix:/path, for example 127.0.0.1:8080' : parsed;
+    return typeof parsed === 'string'
+      ? 'must be host:port or unix:/path, for example 127.0.0.1:8080'
+      : parsed;
   }
   const path = text.slice('unix:'.length);
   // The kernel truncates or rejects a longer path: sun_path holds 107 bytes.

@@ -59,6 +59,8 @@ export type StartContext = Wiring & {
 export type Roles = { readonly serves: boolean; readonly works: boolean };
 
 export type RunningPart = {
+  /** Called when the process begins to drain, while requests are still served: what nobody else goes on with ends here. */
+  drain?(): Promise<void>;
   /** Called after the requests and the jobs of this process have ended. */
   close(): Promise<void>;
 };

@@ -11,20 +11,26 @@ export type MetricsSource = Pick<Readings, 'running' | 'streams'> & {
   readonly pools: Pools;
   readonly log: Log;
   isReady(): boolean;
+  /** Whether the database has the tables of jobs. */
+  readonly hasJobs: boolean;
 };
 
 export async function openMetrics(
   listen: ListenAddress,
   source: MetricsSource,
 ): Promise<{ readonly metrics: Metrics; readonly server: MetricsServer }> {
-  const metrics = createMetrics(createReadings(source));
+  const metrics = createPlatformMetrics(source);
   return {
     metrics,
     server: await openMetricsServer({ ...metrics, isReady: source.isReady }, listen, source.log),
   };
 }
 
-function createReadings({ pools, running, streams, log }: MetricsSource): Readings {
+export function createPlatformMetrics(source: MetricsSource): Metrics {
+  return createMetrics(createReadings(source));
+}
+
+function createReadings({ pools, running, streams, log, hasJobs }: MetricsSource): Readings {
   return {
     running,
     streams,
@@ -36,6 +42,7 @@ function createReadings({ pools, running, streams, log }: MetricsSource): Readin
       return Number(row?.events ?? 0);
     },
     async jobs() {
+      if (!hasJobs) return {};
       const { rows } = await sql<{ state: string; count: string }>`
         select state::text, count(*) from pgboss.job group by state`.execute(pools.long.db);
       return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]));

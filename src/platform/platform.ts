@@ -1,20 +1,25 @@
 // The composition root: turns a config and the modules into one running process of the platform, and closes its parts in
 // the right order. A process serves requests, or runs jobs and other background work, or does both.
+import type { ListenAddress, SocketPath } from '../base/listen-address.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import { type Admission, createAdmission } from './api/shares/admission.ts';
+import type { ErrorFormat } from './api/contract/error-formats.ts';
+import type { Metrics } from './api/metrics.ts';
 import { createApi } from './api/pipeline.ts';
-import { withDocuments } from './api/openapi/documents.ts';
+import { type DocumentOptions, withDocuments } from './api/openapi/documents.ts';
 import type { Route } from './api/route.ts';
 import { type FinishedRequest, openServer, type Server, type ServerOptions } from './api/server.ts';
 import type { PlatformConfig } from './config.ts';
 import { warnWithoutOrganization } from './first-start.ts';
 import { createAuthenticator } from './identity/authentication.ts';
 import { watchRevocations } from './identity/revocation-notices.ts';
-import type { Module, StartContext, Wiring } from './module.ts';
+import type { Module, RunningPart, StartContext, Wiring } from './module.ts';
 import { createRoutes, jobsOf, modules as allModules } from './modules.ts';
+import type { MetricsServer } from './api/metrics-server.ts';
 import type { MetricsSource } from './platform-metrics.ts';
 import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
+import type { Jobs } from './store/jobs.ts';
 import type { Pools } from './store/pools.ts';
 import type { Notifications } from './store/postgres/notifications.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
@@ -40,12 +45,27 @@ export type PlatformParts = Pick<ServerOptions, 'writeRequest'> & {
   /** A promise, so that the database starts while the rest of the platform is loaded. */
   readonly storage: Promise<Storage>;
   readonly modules?: readonly Module[];
+  /** Of another program on the same ground. */
+  readonly service?: Service;
+};
+
+/** What another program has in place of what the platform says of itself. */
+export type Service = {
+  readonly listen: ListenAddress | SocketPath;
+  readonly listenSetting: string;
+  /** The routes of the modules, and those that describe them. */
+  withDocuments(options: DocumentOptions): readonly Route[];
+  /** For paths that no route has. */
+  fallback?(): Route | undefined;
+  readonly errors: ErrorFormat;
+  /** Metrics that a route of the program serves. */
+  onMetrics(metrics: Metrics): void;
 };
 
 /** Throws an Error that says what the operator must change. */
 export async function openPlatform(
   config: PlatformConfig,
-  { log, writeRequest, version, program, storage: opening, modules = allModules }: PlatformParts,
+  { log, writeRequest, version, program, storage: opening, modules = allModules, service }: PlatformParts,
 ): Promise<Platform> {
   await using opened = new AsyncDisposableStack();
   const storage = opened.adopt(await opening, (one) => one.close());
@@ -57,48 +77,78 @@ export async function openPlatform(
   const roles = { serves: config.role !== 'work', works: config.role !== 'serve' };
   let server: Server | undefined;
   // Opened early and closed late: meanwhile it says that this process is not ready.
-  const exposed = await openMetrics(config, {
-    ...{ pools, log, isReady },
-    running: () => server?.running ?? 0,
-    streams: () => server?.streams ?? 0,
-  });
-  if (exposed !== undefined) opened.adopt(exposed.server, (one) => one.close());
+  const exposed = await openMetrics(
+    config,
+    {
+      ...{ pools, log, isReady },
+      running: () => server?.running ?? 0,
+      streams: () => server?.streams ?? 0,
+      hasJobs: jobsOf(modules).length > 0,
+    },
+    service,
+  );
+  if (exposed?.server !== undefined) opened.adopt(exposed.server, (one) => one.close());
   const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
   const admission = roles.serves ? openAdmission(config, { pools, notifications, log }, opened) : undefined;
   // Closed after the jobs, which may need them; started before the first request.
   const parts = opened.use(new AsyncDisposableStack());
-  const jobs = opened.adopt(await storage.openJobs(jobsOf(modules), roles.works), (one) => one.close());
+  const jobs = opened.adopt(await openJobs(storage, modules, roles.works), (one) => one.close());
   const wiring: Wiring = { config, vault, send: jobs.send, notifications };
   const { signal } = draining;
   const process = { store: pools.long, log, program, roles, signal, admission, meters: exposed?.metrics };
-  await startModules(modules, { ...wiring, ...process }, parts);
+  const running = await startModules(modules, { ...wiring, ...process }, parts);
   await jobs.work();
   isStarted = true;
   if (admission !== undefined) {
     const info = modules.flatMap((module) => module.info ?? []);
-    const routes = withDocuments({ routes: createRoutes(wiring, modules), version, info, isReady });
+    const describe = service?.withDocuments ?? withDocuments;
+    const routes = describe({ routes: createRoutes(wiring, modules), version, info, isReady });
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
     const output = { log, writeRequest, onFinished };
-    server = await serve(config, { routes, admission, ...output }, opened);
+    server = await serve(config, { routes, admission, service, ...output }, opened);
   }
-  await warnWithoutOrganization(pools.reads, log);
+  if (service === undefined) await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
   return {
     url: server?.url,
-    metricsUrl: exposed?.server.url,
+    metricsUrl: exposed?.server?.url,
     storage: storage.kind,
     ended: storage.ended,
     async close() {
       draining.abort(new Error('the process is shutting down'));
+      await Promise.all(running.map((part) => part.drain?.()));
       await closing.disposeAsync();
     },
   };
 }
 
-async function openMetrics({ metricsListen }: PlatformConfig, source: MetricsSource) {
-  if (metricsListen === undefined) return undefined;
-  const { openMetrics: open } = await import('./platform-metrics.ts');
-  return open(metricsListen, source);
+type Exposed = { readonly metrics: Metrics; readonly server?: MetricsServer };
+
+async function openMetrics(
+  { metricsListen }: PlatformConfig,
+  source: MetricsSource,
+  service: Service | undefined,
+): Promise<Exposed | undefined> {
+  if (metricsListen === undefined && service === undefined) return undefined;
+  const { createPlatformMetrics, openMetrics: open } = await import('./platform-metrics.ts');
+  if (metricsListen !== undefined) return open(metricsListen, source);
+  const metrics = createPlatformMetrics(source);
+  service?.onMetrics(metrics);
+  return { metrics };
+}
+
+/** A program without jobs has no tables of jobs either. */
+async function openJobs(
+  storage: Storage,
+  modules: readonly Module[],
+  works: boolean,
+): Promise<Pick<Jobs, 'send' | 'work' | 'close'>> {
+  const all = jobsOf(modules);
+  if (all.length > 0) return storage.openJobs(all, works);
+  const send = async (): Promise<never> => {
+    throw new Error('no module of this process has jobs');
+  };
+  return { send, work: async () => undefined, close: async () => undefined };
 }
 
 type Ground = { readonly pools: Pools; readonly notifications: Notifications; readonly log: Log };
@@ -124,28 +174,33 @@ async function startModules(
   modules: readonly Module[],
   context: StartContext,
   parts: AsyncDisposableStack,
-): Promise<void> {
+): Promise<readonly RunningPart[]> {
+  const running: RunningPart[] = [];
   for (const module of modules) {
     const part = await module.start?.(context);
-    if (part !== undefined) parts.adopt(part, (one) => one.close());
+    if (part !== undefined) running.push(parts.adopt(part, (one) => one.close()));
   }
+  return running;
 }
 
 type Served = Pick<ServerOptions, 'log' | 'writeRequest' | 'onFinished'> & {
   readonly routes: readonly Route[];
   readonly admission: Admission;
+  readonly service: Service | undefined;
 };
 
 async function serve(
   { listen, limits, trustedProxies, publicUrl }: PlatformConfig,
-  { routes, admission, log, writeRequest, onFinished }: Served,
+  { routes, admission, service, log, writeRequest, onFinished }: Served,
   opened: AsyncDisposableStack,
 ): Promise<Server> {
-  const api = createApi(routes, { ...admission, log, limits, admission });
+  const { fallback, errors } = { fallback: service?.fallback?.(), errors: service?.errors };
+  const api = createApi(routes, { ...admission, log, limits, admission, fallback, errors });
   // After the last request.
   opened.defer(() => api.settle());
   const output = { log, writeRequest, onFinished };
-  const server = await openServer({ api, listen, limits, trustedProxies, publicUrl, ...output });
+  const at = { listen: service?.listen ?? listen, listenSetting: service?.listenSetting };
+  const server = await openServer({ api, ...at, limits, trustedProxies, publicUrl, ...output });
   return opened.adopt(server, (one) => one.close());
 }
 

@@ -18,6 +18,7 @@ it('the metrics of a platform contain the gauges of its database, or log why the
     streams: () => 1,
     isReady: () => true,
     log,
+    hasJobs: true,
   };
   const { server } = await openMetrics({ host: '127.0.0.1', port: 0 }, source);
   const read = async (): Promise<string> => (await fetch(`${server.url}/metrics`)).text();

@@ -20,6 +20,8 @@ export type ConnectionLimits = {
 export function createConnectionLimits(
   limits: Pick<ServerLimits, 'connections' | 'connectionsPerAddress' | 'streams'>,
   trustedProxies: TrustedProxies,
+  /** Of a unix socket: its clients have no address. */
+  isLocal: boolean = false,
 ): ConnectionLimits {
   const open = new Set<Duplex>();
   const streaming = new Set<Duplex>();
@@ -41,8 +43,9 @@ export function createConnectionLimits(
     },
     accept(socket) {
       const { remoteAddress } = socket;
-      if (remoteAddress === undefined || open.size - streaming.size >= limits.connections) return false;
-      if (!isTrustedPeer(remoteAddress, trustedProxies)) {
+      if (open.size - streaming.size >= limits.connections) return false;
+      if (remoteAddress === undefined && !isLocal) return false;
+      if (remoteAddress !== undefined && !isTrustedPeer(remoteAddress, trustedProxies)) {
         const group = groupOf(remoteAddress);
         const count = perGroup.get(group) ?? 0;
         if (count >= limits.connectionsPerAddress) return false;

@@ -2,7 +2,6 @@
 // caller has the permission, what is asked; then the phases of the route. Independent of sockets.
 import { DomainError } from '../../base/domain-error.ts';
 import { type HttpResponse, jsonResponse } from '../../base/http/http-response.ts';
-import type { RequestHead } from '../../base/http/request-head.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode } from '../../base/log.ts';
 import type { Store } from '../store/database.ts';
@@ -20,9 +19,9 @@ import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextRespon
 import type { Api, ApiRequest, RequestContext } from './api-request.ts';
 import { recordFailure } from './audit-events.ts';
 import { corsFields, preflight } from './contract/cors.ts';
-import { problemErrors } from './contract/error-formats.ts';
+import { type ErrorFormat, problemErrors } from './contract/error-formats.ts';
 import { toRows } from './contract/mount.ts';
-import { apiError, platformError, type StreamError, toApiError, toStreamError } from './errors.ts';
+import { apiError, type StreamError, toApiError, toStreamError } from './errors.ts';
 import { isLarge, jsonInSteps } from './json-text.ts';
 import { toMissingReference } from './missing-references.ts';
 import { type Admitted, type PhaseScope, runPhases } from './phases.ts';
@@ -41,6 +40,10 @@ export type ApiScope = AdmissionParts & {
   readonly admission?: Admission;
   /** Those of `failureRates` when absent. */
   readonly failureRates?: FailureRates;
+  /** Takes the requests for paths that no route has, whatever their method. */
+  readonly fallback?: Route | undefined;
+  /** The format of errors where there is no route; `problemErrors` when absent. */
+  readonly errors?: ErrorFormat | undefined;
 };
 
 type Scope = ApiScope &
@@ -71,12 +74,11 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
     const pathEnd = target.includes('?') ? target.indexOf('?') : target.length;
     const [path, search] = [target.slice(0, pathEnd), target.slice(pathEnd)];
     const { route: row, routes: rows, params } = findRoute(method, path);
-    if (row === undefined)
-      return rejectRoute(
-        rows.map(({ route }) => route),
-        request.head,
-      );
-    const { route } = row;
+    const route = rows.length === 0 ? parts.fallback : row?.route;
+    if (route === undefined) {
+      const others = rows.map((one) => one.route);
+      return rejectRoute(others, request, parts.errors);
+    }
     try {
       const response = await respond(scope, route, { request, search, params });
       if (route.cors === undefined) return response;
@@ -265,7 +267,12 @@ function reportBug({ log }: ApiScope, { requestId }: ApiRequest, error: unknown)
   log.error({ ...describeBug(error), request: requestId }, 'request failed');
 }
 
-function rejectRoute(others: readonly Route[], head: RequestHead): HttpResponse {
-  if (others.length === 0) return platformError('no_route');
-  return preflight(others, head) ?? platformError('method', undefined, { Allow: allowedMethods(others) });
+function rejectRoute(
+  others: readonly Route[],
+  { head, requestId }: ApiRequest,
+  errors: ErrorFormat = problemErrors,
+): HttpResponse {
+  if (others.length === 0) return errors.write(apiError('no_route'), requestId);
+  const fields = { Allow: allowedMethods(others) };
+  return preflight(others, head) ?? errors.write({ ...apiError('method'), fields }, requestId);
 }

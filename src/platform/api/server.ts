@@ -4,7 +4,7 @@ import type { AddressInfo, Server as NetServer } from 'node:net';
 import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
 import { type RequestHead, requestIdOf } from '../../base/http/request-head.ts';
-import { type ListenAddress, listenerUrl } from '../../base/listen-address.ts';
+import { type ListenAddress, listenerUrl, type SocketPath } from '../../base/listen-address.ts';
 import type { LineWriter, Log } from '../../base/log.ts';
 import type { Api, RequestFacts } from './api-request.ts';
 import { type TrustedProxies, clientAddress } from './client-address.ts';
@@ -14,7 +14,7 @@ import type { ServerLimits } from './limits.ts';
 import { pageOrigin } from './session/page-origin.ts';
 
 export type Server = {
-  /** `http://127.0.0.1:8080` */
+  /** `http://127.0.0.1:8080`, or `unix:/path` */
   readonly url: string;
   /** Requests whose response is not written yet. */
   readonly running: number;
@@ -47,7 +47,9 @@ export type RequestLine = {
 
 export type ServerOptions = {
   readonly api: Api;
-  readonly listen: ListenAddress;
+  readonly listen: ListenAddress | SocketPath;
+  /** What the operator changes where it cannot listen. */
+  readonly listenSetting?: string | undefined;
   readonly limits: ServerLimits;
   readonly trustedProxies: TrustedProxies;
   /** Where browsers find the platform: `https://platform.example.com`. */
@@ -61,7 +63,7 @@ export type ServerOptions = {
 /** Throws an Error that says where it cannot listen. */
 export async function openServer(options: ServerOptions): Promise<Server> {
   const { limits, log, trustedProxies } = options;
-  const connections = createConnectionLimits(limits, trustedProxies);
+  const connections = createConnectionLimits(limits, trustedProxies, 'path' in options.listen);
   const server = new HttpServer({
     limits: { ...limits, headMs: Math.min(10_000, limits.requestMs) },
     log,
@@ -77,7 +79,11 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     },
   });
   return {
-    url: await listenAt(server.listener, options.listen, 'listen or SALLYPORT_PLATFORM_LISTEN'),
+    url: await listenAt(
+      server.listener,
+      options.listen,
+      options.listenSetting ?? 'listen or SALLYPORT_PLATFORM_LISTEN',
+    ),
     get running() {
       return server.running;
     },
@@ -159,13 +165,14 @@ const PLAIN_TARGET = /^\/[!"$-[\]-~]*$/;
 const DOT_SEGMENT = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i;
 
 /** Returns the URL. Throws an Error that names the address, and `setting` as what to change. */
-export async function listenAt(server: NetServer, { host, port }: ListenAddress, setting: string) {
+export async function listenAt(server: NetServer, at: ListenAddress | SocketPath, setting: string) {
+  const name = 'path' in at ? at.path : `${at.host}:${at.port}`;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onError = ({ code = 'an unknown error' }: NodeJS.ErrnoException): void =>
-    reject(new Error(`the platform cannot listen at ${host}:${port} (${code}): change ${setting}`));
+    reject(new Error(`the platform cannot listen at ${name} (${code}): change ${setting}`));
   server.once('error', onError);
-  server.listen({ host, port }, resolve);
+  server.listen(at, resolve);
   await promise;
   server.off('error', onError);
-  return listenerUrl(server.address() as AddressInfo);
+  return 'path' in at ? `unix:${at.path}` : listenerUrl(server.address() as AddressInfo);
 }

@@ -52,8 +52,15 @@ export async function bundleDeployment(
 
 const nameOf = (at: number): string => `entry-${at}`;
 
-function namedExports({ graphs, auth, app }: Pick<GraphFile, 'graphs' | 'auth' | 'app'>, root: string): readonly Named[] {
-  const toNamed = (loc: Loc, source: SourceExport): Named => ({ loc, source, file: resolve(root, source.file) });
+function namedExports(
+  { graphs, auth, app }: Pick<GraphFile, 'graphs' | 'auth' | 'app'>,
+  root: string,
+): readonly Named[] {
+  const toNamed = (loc: Loc, source: SourceExport): Named => ({
+    loc,
+    source,
+    file: resolve(root, source.file),
+  });
   return [
     ...Array.from(graphs, ([id, { source }]) => toNamed(['graphs', id], source)),
     ...(auth === undefined ? [] : [toNamed(['auth', 'path'], auth.source)]),
@@ -67,7 +74,10 @@ async function findAbsent({ loc, source, file }: Named): Promise<Issue | undefin
     return undefined;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'does not exist: correct the path, which is relative to the configuration file' : `cannot be read: ${code}`;
+    const reason =
+      code === 'ENOENT'
+        ? 'does not exist: correct the path, which is relative to the configuration file'
+        : `cannot be read: ${code}`;
     return { loc, msg: `${source.file} ${reason}`, type: 'value_error' };
   }
 }

@@ -58,7 +58,11 @@ export type DeploymentVariables = {
 export async function loadDeployment(
   file: GraphFile,
   path: string,
-  given: { readonly bundles: string; readonly env: NodeJS.ProcessEnv; readonly variables: DeploymentVariables },
+  given: {
+    readonly bundles: string;
+    readonly env: NodeJS.ProcessEnv;
+    readonly variables: DeploymentVariables;
+  },
 ): Promise<Parsed<{ readonly deployment: Deployment; readonly warnings: readonly string[] }>> {
   const root = dirname(path);
   const unknown = [...given.variables.defaultConfigs.keys()].filter((id) => !file.graphs.has(id));
@@ -83,7 +87,10 @@ export async function loadDeployment(
   return { ok: true, value: { deployment, warnings: [...file.warnings, ...bundled.value.warnings] } };
 }
 
-function toHttpSettings({ http, app }: GraphFile, { corsOrigins, mountPrefix }: DeploymentVariables): HttpSettings {
+function toHttpSettings(
+  { http, app }: GraphFile,
+  { corsOrigins, mountPrefix }: DeploymentVariables,
+): HttpSettings {
   const parts = ['assistants', 'threads', 'runs', 'meta'] as const;
   return {
     hasApp: app !== undefined,

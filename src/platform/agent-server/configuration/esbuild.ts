@@ -5,7 +5,9 @@ export type { BuildOptions, Message, Plugin };
 
 export type Built = Pick<BuildResult, 'warnings'> & {
   /** The entry points by the path of their output. */
-  readonly outputs: Readonly<Record<string, { readonly entryPoint?: string; readonly exports: readonly string[] }>>;
+  readonly outputs: Readonly<
+    Record<string, { readonly entryPoint?: string; readonly exports: readonly string[] }>
+  >;
 };
 
 /** Errors are those of the sources; anything else throws. */

@@ -5,7 +5,10 @@ import { corsDocument } from './cors-document.ts';
 import { parseSource, type SourceExport } from './source-export.ts';
 
 export type GraphFile = {
-  readonly graphs: ReadonlyMap<string, { readonly source: SourceExport; readonly description: string | null }>;
+  readonly graphs: ReadonlyMap<
+    string,
+    { readonly source: SourceExport; readonly description: string | null }
+  >;
   readonly env: EnvironmentDocument;
   readonly auth: { readonly source: SourceExport; readonly disableStudio: boolean } | undefined;
   readonly http: z.output<typeof http>;

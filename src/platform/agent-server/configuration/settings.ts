@@ -159,11 +159,20 @@ function accessIssues(
 ): readonly Issue[] {
   const issue = (name: string, msg: string): readonly Issue[] => [{ loc: [name], msg, type: 'value_error' }];
   if (keyFile !== undefined && auth !== undefined)
-    return issue('SALLYPORT_AGENT_AUTH', `${auth} and SALLYPORT_AGENT_KEY_FILE exclude each other: set one of them`);
+    return issue(
+      'SALLYPORT_AGENT_AUTH',
+      `${auth} and SALLYPORT_AGENT_KEY_FILE exclude each other: set one of them`,
+    );
   if (hasHandler && auth === 'none')
-    return issue('SALLYPORT_AGENT_AUTH', 'none contradicts auth.path of the configuration: remove one of them');
+    return issue(
+      'SALLYPORT_AGENT_AUTH',
+      'none contradicts auth.path of the configuration: remove one of them',
+    );
   if (studio && isExposed)
-    return issue('--studio', 'admits everybody who sends the header of the studio: listen on loopback, or give the studio a key');
+    return issue(
+      '--studio',
+      'admits everybody who sends the header of the studio: listen on loopback, or give the studio a key',
+    );
   if (isExposed && !hasHandler && keyFile === undefined && auth === undefined)
     return issue(
       'SALLYPORT_AGENT_LISTEN',

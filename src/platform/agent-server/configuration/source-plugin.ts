@@ -24,7 +24,9 @@ export const sourcePlugin: Plugin = {
       const found = await resolve(path, { ...asked, pluginData: RESOLVING });
       if (found.errors.length > 0)
         // An import that runs later may be of a package that is optional.
-        return asked.kind === 'import-statement' ? { errors: [notInstalled(path)] } : { path, external: true };
+        return asked.kind === 'import-statement'
+          ? { errors: [notInstalled(path)] }
+          : { path, external: true };
       if (found.external || !isAbsolute(found.path)) return { path: found.path, external: true };
       // By an alias of tsconfig.json, or of the same repository: a file of the deployment. esbuild resolves it again, and then
       // with what its tsconfig.json says.

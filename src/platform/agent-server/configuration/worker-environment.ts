@@ -12,7 +12,8 @@ export async function readWorkerEnvironment(
   server: NodeJS.ProcessEnv,
 ): Promise<Parsed<Readonly<Record<string, string>>>> {
   if (typeof document === 'string') return readFileOf(resolve(root, document));
-  if (!Array.isArray(document)) return accept(document as Readonly<Record<string, string>>, (name) => ['env', name]);
+  if (!Array.isArray(document))
+    return accept(document as Readonly<Record<string, string>>, (name) => ['env', name]);
   const names: readonly string[] = document;
   const missing = names.flatMap((name, at) =>
     server[name] === undefined || OWN.test(name) ? [issue(['env', at], notSet(name))] : [],

@@ -1,5 +1,5 @@
-// Calls from pages of other origins (CORS), where a route asks for them. Pages send keys in a field, so that cookies are never
-// allowed: a page of another origin must not act in the session of its reader.
+// Calls from pages of other origins (CORS), where a route asks for them. Pages send keys in a field, so that the platform allows
+// no cookies: a page of another origin must not act in the session of its reader.
 import type { HttpResponse } from '../../../base/http/http-response.ts';
 import type { RequestHead } from '../../../base/http/request-head.ts';
 
@@ -8,6 +8,15 @@ export type Cors = {
   readonly origins: readonly string[];
   /** The response fields that pages may read besides those of every response. */
   readonly exposed?: readonly string[];
+  /** Origins besides. */
+  readonly pattern?: RegExp | undefined;
+  /** Undefined: the method that the route has. */
+  readonly methods?: readonly string[] | undefined;
+  /** In lower case. Undefined: what the page asks for. */
+  readonly headers?: readonly string[] | undefined;
+  /** Cookies and the credentials of the browser; never with `*`. */
+  readonly allowsCredentials?: boolean;
+  readonly maxAgeSeconds?: number;
 };
 
 /** A route, as far as this file reads it. */
@@ -17,7 +26,7 @@ type Fields = Readonly<Record<string, string>>;
 
 const EXPOSED = ['X-Request-Id', 'Retry-After'];
 /** How long browsers may remember a preflight, in seconds. */
-const MAX_AGE = '600';
+const MAX_AGE = 600;
 const FIELD_NAMES = /^[\w!#$%&'*+.^`|~-]{1,64}(?:, ?[\w!#$%&'*+.^`|~-]{1,64}){0,63}$/;
 
 /** The fields that every response of the route has besides its own. */
@@ -27,7 +36,10 @@ export function corsFields(cors: Cors, head: RequestHead): Fields {
   return {
     // Caches must not serve one origin what another one got.
     Vary: 'Origin',
-    ...(origin && { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposed }),
+    ...(origin && {
+      ...originFields(cors, origin),
+      'Access-Control-Expose-Headers': exposed,
+    }),
   };
 }
 
@@ -37,23 +49,37 @@ export function preflight(routes: readonly WithCors[], head: RequestHead): HttpR
   const route = routes.find((one) => one.method === method);
   const origin = route?.cors && allowedOrigin(route.cors, head);
   if (head.method !== 'OPTIONS' || method === undefined || origin === undefined) return undefined;
+  const cors: Cors = route?.cors ?? { origins: [] };
+  if (cors.methods !== undefined && !cors.methods.includes(method)) return undefined;
   const names = head.field('access-control-request-headers') ?? '';
   return {
     status: 204,
     fields: {
       Vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
-      'Access-Control-Allow-Origin': origin,
+      ...originFields(cors, origin),
       'Access-Control-Allow-Methods': method,
-      // No cookies are allowed, so a page may send any field that it could make up.
-      ...(FIELD_NAMES.test(names) ? { 'Access-Control-Allow-Headers': names } : {}),
-      'Access-Control-Max-Age': MAX_AGE,
+      ...allowedHeaders(cors, names),
+      'Access-Control-Max-Age': String(cors.maxAgeSeconds ?? MAX_AGE),
     },
   };
 }
 
-function allowedOrigin({ origins }: Cors, head: RequestHead): string | undefined {
+function originFields({ allowsCredentials = false }: Cors, origin: string): Fields {
+  return {
+    'Access-Control-Allow-Origin': origin,
+    ...(allowsCredentials ? { 'Access-Control-Allow-Credentials': 'true' } : {}),
+  };
+}
+
+/** Without cookies a page may send any field that it could make up. */
+function allowedHeaders({ headers }: Cors, names: string): Fields {
+  if (headers !== undefined) return { 'Access-Control-Allow-Headers': headers.join(', ') };
+  return FIELD_NAMES.test(names) ? { 'Access-Control-Allow-Headers': names } : {};
+}
+
+function allowedOrigin({ origins, pattern }: Cors, head: RequestHead): string | undefined {
   const [origin, ...more] = head.values('origin');
   if (origin === undefined || more.length > 0) return undefined;
   if (origins.includes('*')) return '*';
-  return origins.includes(origin) ? origin : undefined;
+  return origins.includes(origin) || pattern?.test(origin) === true ? origin : undefined;
 }

@@ -5,7 +5,10 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bundleDeployment } from '../../../../src/platform/agent-server/configuration/bundle.ts';
-import { parseSource, type SourceExport } from '../../../../src/platform/agent-server/configuration/source-export.ts';
+import {
+  parseSource,
+  type SourceExport,
+} from '../../../../src/platform/agent-server/configuration/source-export.ts';
 
 let root: string;
 let output: string;
@@ -54,7 +57,11 @@ async function load(graphs: Readonly<Record<string, string>>, more = {}): Promis
   return { ...Object.fromEntries(loaded), auth: handler };
 }
 
-const PACKAGE = JSON.stringify({ name: 'p', type: 'module', exports: { import: './i.js', require: './r.cjs' } });
+const PACKAGE = JSON.stringify({
+  name: 'p',
+  type: 'module',
+  exports: { import: './i.js', require: './r.cjs' },
+});
 
 describe('a source', () => {
   it('may leave out extensions, name .js for .ts, and have aliases, enums and JSX', async () => {
@@ -67,7 +74,7 @@ describe('a source', () => {
         export const graph: string[] = [a, b, c, Kind.One, data.d];`,
       'src/a.ts': "export const a: string = 'a';",
       'src/b.ts': "import type { T } from './a'; export const b: T = 'b';",
-      'lib/c.tsx': "const h = (name: string) => name; export const c = <c />;",
+      'lib/c.tsx': 'const h = (name: string) => name; export const c = <c />;',
       'src/data.json': '{"d":"d"}',
     });
     expect((await load({ agent: './src/agent.ts:graph' })).agent.graph).toEqual(['a', 'b', 'c', 'one', 'd']);
@@ -135,7 +142,11 @@ describe('a source', () => {
 describe('the start is stopped, with key, file and line, by', () => {
   it.each([
     ['a syntax error', { 'a.ts': 'export const graph =\n  = 1;' }, 'a.ts:2:3: Unexpected "="'],
-    ['a file that is not there', {}, './a.ts does not exist: correct the path, which is relative to the configuration file'],
+    [
+      'a file that is not there',
+      {},
+      './a.ts does not exist: correct the path, which is relative to the configuration file',
+    ],
     [
       'an import of a file that is not there',
       { 'a.ts': "\nimport './b';" },
