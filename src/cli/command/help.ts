@@ -1,6 +1,7 @@
 // `sallyport --help`, `help COMMAND`, `COMMAND --help` and `--version`, and the error for a command that does not exist.
 // Loads the declarations only: help needs no configuration and no program.
 import { toLocKey } from '../../base/schema.ts';
+import { agentServerCommand } from './agent-server-command.ts';
 import type { CommandDeclaration } from './declaration.ts';
 import {
   caCommand,
@@ -35,6 +36,7 @@ export const allCommands: readonly CommandDeclaration[] = [
   demoCommand,
   platformCommand,
   auditCommand,
+  agentServerCommand,
 ];
 
 /** Exit code 0 for what was asked for; 2 for no command, or one that does not exist. */

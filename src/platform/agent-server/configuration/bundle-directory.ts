@@ -9,6 +9,8 @@ export type BundleDirectory = { readonly path: string; close(): Promise<void> };
 
 export async function openBundleDirectory(dataDirectory: string): Promise<BundleDirectory> {
   const all = join(dataDirectory, 'bundles');
+  // The embedded database runs as another user, who must be able to enter the data directory.
+  await mkdir(dataDirectory, { recursive: true, mode: 0o711 });
   await mkdir(all, { recursive: true, mode: 0o700 });
   await removeLeftovers(all);
   const name = `${ownPrefix()}${process.pid}-${randomUUID()}`;

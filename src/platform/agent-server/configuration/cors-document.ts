@@ -36,25 +36,31 @@ export const corsDocument = z
     'allow_credentials needs a list of origins: * would let every page act as its reader',
   );
 
-/** `origins` come from the variable, where the file names none. */
+/** `variable`: origins for a file that names none. */
 export function toCorsSettings(
   document: z.output<typeof corsDocument> | undefined,
-  origins: readonly string[] | undefined,
+  variable: readonly string[] | undefined,
 ): CorsSettings {
-  const { allow_origin_regex: pattern } = document ?? {};
-  const named = document?.allow_origins ?? origins;
+  const given = document ?? corsDocument.parse({});
+  const { allow_origin_regex: pattern, allow_credentials: allowsCredentials } = given;
+  // Without a list everybody, as existing deployments expect; with a pattern alone, whom it matches.
+  const origins = given.allow_origins ?? variable ?? (pattern === undefined ? ['*'] : []);
+  const headers = listed(given.allow_headers);
   return {
-    // Without a list everybody, as existing deployments expect; with a pattern alone, whom it matches.
-    origins: named ?? (pattern === undefined && document?.allow_credentials !== true ? ['*'] : []),
+    // Browsers refuse credentials with `*`, and every page would act as its reader.
+    origins: allowsCredentials ? origins.filter((one) => one !== '*') : origins,
     originPattern: pattern === undefined ? undefined : toPattern(pattern),
-    methods: document?.allow_methods?.includes('*') ? undefined : document?.allow_methods,
-    headers: document?.allow_headers?.includes('*')
-      ? undefined
-      : document?.allow_headers?.map((name) => name.toLowerCase()),
-    exposed: document?.expose_headers ?? [],
-    allowsCredentials: document?.allow_credentials ?? false,
-    maxAgeSeconds: document?.max_age ?? 600,
+    methods: listed(given.allow_methods),
+    headers: headers?.map((name) => name.toLowerCase()),
+    exposed: given.expose_headers,
+    allowsCredentials,
+    maxAgeSeconds: given.max_age,
   };
+}
+
+/** Undefined for everything. */
+function listed(all: readonly string[] | undefined): readonly string[] | undefined {
+  return all?.includes('*') === true ? undefined : all;
 }
 
 /** The whole origin must match: a pattern that finds a part would admit https://app.example.com.attacker.test. */

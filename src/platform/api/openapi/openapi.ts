@@ -45,8 +45,18 @@ export type Operation = {
   readonly 'x-audit-operation'?: string;
 };
 
+/** What the document says of the program whose routes it describes. */
+export type ApiFacts = {
+  readonly title: string;
+  readonly description: string;
+};
+
 /** Throws an Error for routes that cannot be described: that is a bug in the routes. */
-export function toOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
+export function toOpenApi(
+  routes: readonly Route[],
+  version: string,
+  { title, description }: ApiFacts = { title: 'Sallyport platform', description: DESCRIPTION },
+): OpenApiDocument {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const methods = (paths[route.path] ??= {});
@@ -57,7 +67,7 @@ export function toOpenApi(routes: readonly Route[], version: string): OpenApiDoc
   const document = createDocument({
     openapi: '3.1.1',
     info: {
-      ...{ title: 'Sallyport platform', version, description: `${DESCRIPTION} ${WITHOUT_ROUTE}` },
+      ...{ title, version, description: `${description} ${WITHOUT_ROUTE}` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

@@ -1,9 +1,9 @@
 // `sallyport platform organization create` and `set`: the operator adds an organization, or changes what one may use.
-import { InputError } from '../base/input-error.ts';
-import { z } from '../base/schema.ts';
-import type { PlatformConfig } from '../platform/config.ts';
-import { unexpected, missing, type Values } from './command/declaration.ts';
-import { platformCommand } from './command/platform-commands.ts';
+import { InputError } from '../../base/input-error.ts';
+import { z } from '../../base/schema.ts';
+import type { PlatformConfig } from '../../platform/config.ts';
+import { unexpected, missing, type Values } from '../command/declaration.ts';
+import { platformCommand } from '../command/platform-commands.ts';
 
 type Flags = Values<typeof platformCommand.options>;
 
@@ -27,7 +27,7 @@ async function create(config: PlatformConfig, flags: Flags): Promise<number> {
   if (name === undefined) throw new InputError('organization create needs the name: --name NAME');
   if (flags.organization !== undefined)
     throw new InputError('--organization belongs to organization set: the id of a new one is chosen');
-  const { addOrganization } = await import('../platform/organization-administration.ts');
+  const { addOrganization } = await import('../../platform/organization-administration.ts');
   const { organizationId, workspaceId, createdKey } = await addOrganization(config, { name, ...settings });
   process.stderr.write(`organization ${organizationId}\nworkspace    ${workspaceId}\n`);
   process.stderr.write('API key of an administrator (shown only once):\n');
@@ -42,7 +42,7 @@ async function set(config: PlatformConfig, flags: Flags): Promise<number> {
     throw new InputError('organization set needs the id of an organization: --organization ID');
   if (Object.values(change).every((value) => value === undefined))
     throw new InputError('organization set needs --name, --plan, --personal or --audit-logs');
-  const { setOrganization } = await import('../platform/organization-administration.ts');
+  const { setOrganization } = await import('../../platform/organization-administration.ts');
   const { name, plan, isPersonal, canUseAuditLogs } = await setOrganization(config, organization, change);
   const auditLogs = canUseAuditLogs === null ? 'default' : formatSwitch(canUseAuditLogs);
   process.stderr.write(

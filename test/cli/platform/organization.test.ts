@@ -1,10 +1,10 @@
 // `sallyport platform organization`: what an operator creates and sets, and the events that it leaves.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
-import { runSallyport } from '../support/platform-process.ts';
-import { createScratch, type Scratch } from '../support/scratch.ts';
-import type { Finished } from '../support/spawned-process.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { runSallyport } from '../../support/platform-process.ts';
+import { createScratch, type Scratch } from '../../support/scratch.ts';
+import type { Finished } from '../../support/spawned-process.ts';
 
 let database: TestDatabase;
 let scratch: Scratch;

@@ -1,0 +1,121 @@
+// The composition root of an agent server: a configuration file and variables in, one running process out. It runs on the ground
+// of the platform (database, vault, pipeline of requests) without the modules of the platform.
+import { join, resolve } from 'node:path';
+import type { Log } from '../base/log.ts';
+import type { Issue, Parsed } from '../base/schema.ts';
+import { createAgentServer } from './agent-server/agent-server.ts';
+import { openBundleDirectory } from './agent-server/configuration/bundle-directory.ts';
+import { loadDeployment } from './agent-server/configuration/deployment.ts';
+import { type GraphFile, parseGraphFile } from './agent-server/configuration/graph-file.ts';
+import {
+  agentVariables,
+  type AgentSettings,
+  type AgentVariables,
+  parseAgentVariables,
+  toAgentSettings,
+} from './agent-server/configuration/settings.ts';
+import { prepareGround } from './agent-server/system/ground.ts';
+import { parsePlatformConfig, type PlatformConfig, stateHome } from './config.ts';
+import { openPlatform, type Platform, type PlatformParts } from './platform.ts';
+import { openStorage, type Storage } from './storage.ts';
+
+export type AgentConfig = {
+  /** The configuration file. */
+  readonly path: string;
+  readonly file: GraphFile;
+  readonly variables: AgentVariables;
+  readonly settings: AgentSettings;
+  /** Database, vault and limits. */
+  readonly ground: PlatformConfig;
+};
+
+/** For the check of misspelt ones. */
+export const knownVariables: readonly string[] = [...agentVariables, 'SALLYPORT_PLATFORM_'];
+
+/** Variables of the platform that mean the same here. */
+const SHARED = /^(?:DATABASE_URL$|SALLYPORT_PLATFORM_(?:DATABASE_|VAULT_|LIMITS_|TRUSTED_PROXIES$))/;
+
+/** More than the platform allows: bodies are inputs of graphs, and there is one organization. */
+const LIMITS = {
+  ...{ body_bytes: 20 * 1024 * 1024, streams: 4096, organization_streams: 4096 },
+  ...{ preparing: 2048, organization_preparing: 2048, organization_contended_reads: 4 },
+  ...{ connections: 8192, connections_per_address: 8192 },
+};
+
+/** `document`: the parsed configuration file at `path`. An issue of a variable names it. */
+export function parseAgentConfig(
+  { document, path }: { readonly document: unknown; readonly path: string },
+  env: NodeJS.ProcessEnv,
+): Parsed<AgentConfig> {
+  const file = parseGraphFile(document, Number(process.versions.node.split('.')[0]));
+  const variables = parseAgentVariables(env);
+  if (!file.ok || !variables.ok) return { ok: false, issues: issuesOf(file, variables) };
+  const settings = toAgentSettings(variables.value, file.value.auth !== undefined);
+  const ground = parsePlatformConfig(
+    {
+      data_dir: variables.value.data_dir ?? join(stateHome(env), 'sallyport', 'agent-server'),
+      limits: LIMITS,
+      log: { level: variables.value.log_level },
+    },
+    Object.fromEntries(Object.entries(env).filter(([name]) => SHARED.test(name))),
+  );
+  if (!settings.ok || !ground.ok) return { ok: false, issues: issuesOf(settings, ground) };
+  const parts = { file: file.value, variables: variables.value, settings: settings.value };
+  return { ok: true, value: { path: resolve(path), ...parts, ground: ground.value } };
+}
+
+function issuesOf(...all: readonly Parsed<unknown>[]): readonly Issue[] {
+  return all.flatMap((one) => (one.ok ? [] : one.issues));
+}
+
+/** Throws an Error that says what the operator must change; issues are of the configuration file. */
+export async function openAgentServer(
+  { path, file, variables, settings, ground }: AgentConfig,
+  parts: Pick<PlatformParts, 'log' | 'writeRequest' | 'version' | 'program'> & {
+    readonly env: NodeJS.ProcessEnv;
+  },
+): Promise<Parsed<Platform>> {
+  const { log, env, ...rest } = parts;
+  await using opened = new AsyncDisposableStack();
+  const bundles = opened.adopt(await openBundleDirectory(ground.dataDirectory), (one) => one.close());
+  const loaded = await loadDeployment(file, path, {
+    ...{ bundles: bundles.path, env },
+    variables: {
+      corsOrigins: variables.cors_origins,
+      mountPrefix: variables.mount_prefix,
+      defaultConfigs: new Map(Object.entries(variables.default_configs)),
+    },
+  });
+  if (!loaded.ok) return loaded;
+  for (const warning of loaded.value.warnings) log.warn(warning);
+  const { deployment } = loaded.value;
+  const { module, ...service } = createAgentServer({ deployment, settings });
+  const storage = openGround(ground, log);
+  const { listen } = variables;
+  const platform = await openPlatform(ground, {
+    ...{ ...rest, log, storage, modules: [module] },
+    service: { ...service, listen, listenSetting: '--listen or SALLYPORT_AGENT_LISTEN' },
+  });
+  opened.move();
+  return {
+    ok: true,
+    value: {
+      ...platform,
+      async close() {
+        await platform.close();
+        await bundles.close();
+      },
+    },
+  };
+}
+
+async function openGround(ground: PlatformConfig, log: Log): Promise<Storage> {
+  const storage = await openStorage(ground, log);
+  try {
+    await prepareGround(storage.pools.writes, ground.vault);
+    return storage;
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+}

@@ -1,0 +1,118 @@
+// `sallyport agent-server` as a process: it serves, it ends, and a start that cannot serve says why.
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startAgentServer, writeDeployment } from '../support/agent-process.ts';
+import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
+import { createScratch, type Scratch } from '../support/scratch.ts';
+import { type Finished, program, runToEnd } from '../support/spawned-process.ts';
+
+const GRAPH = `
+  import { Annotation, START, StateGraph } from '@langchain/langgraph';
+  const State = Annotation.Root({ text: Annotation<string> });
+  export const graph = new StateGraph(State).addNode('hello', () => ({ text: 'hello' })).addEdge(START, 'hello').compile();`;
+
+let database: TestDatabase;
+let scratch: Scratch;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  scratch = await createScratch();
+});
+afterAll(async () => {
+  await database?.[Symbol.asyncDispose]();
+  await scratch?.[Symbol.asyncDispose]();
+});
+
+describe('an agent server', () => {
+  it('serves liveness, version, description and metrics, under its prefix, until a signal ends it', async () => {
+    const config = await writeDeployment(
+      join(scratch.path, 'serves'),
+      { graphs: { agent: './agent.ts:graph' }, http: { mount_prefix: '/agents/' } },
+      { 'agent.ts': GRAPH },
+    );
+    await using server = startAgentServer(config, { dataDirectory: join(scratch.path, 'data'), database });
+    const { url } = await server.ready;
+    const ask = async (path: string): Promise<string> => (await fetch(`${url}${path}`)).text();
+    expect(await ask('/agents/ok?check_db=1')).toBe('{"ok":true}\n');
+    expect(JSON.parse(await ask('/agents/info'))).toMatchObject({
+      context: 'js',
+      flags: { assistants: true },
+    });
+    expect(Object.keys(JSON.parse(await ask('/agents/openapi.json')).paths)).toContain('/agents/ok');
+    expect(await ask('/agents/docs')).toContain('<html');
+    expect(JSON.parse(await ask('/ok'))).toMatchObject({ code: 'no_route' });
+    server.process.kill('SIGTERM');
+    expect(await server.process.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it('listens at a unix socket', async () => {
+    const directory = join(scratch.path, 'socket');
+    const config = await writeDeployment(
+      directory,
+      { graphs: { agent: './agent.ts:graph' } },
+      { 'agent.ts': GRAPH },
+    );
+    const socketPath = join(directory, 'api.sock');
+    const dataDirectory = join(scratch.path, 'data');
+    const args = ['--listen', `unix:${socketPath}`];
+    await using server = startAgentServer(config, { dataDirectory, database, args });
+    expect((await server.ready).url).toBe(`unix:${socketPath}`);
+    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+    request({ socketPath, path: '/ok' }, ({ statusCode }) => resolve(statusCode))
+      .on('error', reject)
+      .end();
+    expect(await promise).toBe(200);
+  });
+});
+
+describe('a start is refused, with exit code 2 and what to change, for', () => {
+  const start = async (
+    config: object,
+    files: Readonly<Record<string, string>> = { 'agent.ts': GRAPH },
+    args: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Finished> => {
+    const path = await writeDeployment(join(scratch.path, 'refused'), config, files);
+    const all = ['agent-server', '--config', path, '--data-dir', join(scratch.path, 'no-data'), ...args];
+    return runToEnd(process.execPath, [program, ...all], { env });
+  };
+  const graphs = { agent: './agent.ts:graph' };
+
+  it.each<[string, object, string, (readonly string[])?, Record<string, string>?]>([
+    ['an unknown key', { graphs, aut: {} }, 'langgraph.json: aut: Unknown key'],
+    [
+      'a Python graph',
+      { graphs: { agent: './a.py:graph' } },
+      'langgraph.json: graphs.agent: Python is not supported',
+    ],
+    [
+      'a key of a later version',
+      { graphs, store: {} },
+      'langgraph.json: store: This version does not support the store',
+    ],
+    [
+      'a variable',
+      { graphs },
+      'sallyport: N_JOBS_PER_WORKER: Input must be a number',
+      [],
+      { N_JOBS_PER_WORKER: 'x' },
+    ],
+    ['a flag', { graphs }, 'sallyport: --listen: must be host:port or unix:/path', ['--listen', 'nowhere']],
+    [
+      'an open listener',
+      { graphs },
+      'is reachable from other machines, and nobody is authenticated',
+      ['--listen', ':0'],
+    ],
+  ])('%s', async (_, config, message, args, env) => {
+    const { code, stderr } = await start(config, undefined, args, env);
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+  });
+
+  it('a source with a mistake', async () => {
+    const { code, stderr } = await start({ graphs }, { 'agent.ts': 'export const graph = ;' });
+    expect(stderr).toContain('langgraph.json: graphs.agent: agent.ts:1:22: Unexpected ";"\n');
+    expect(code).toBe(2);
+  });
+});
