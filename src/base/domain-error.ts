@@ -49,3 +49,17 @@ export class InvalidInput extends Error {
     this.issues = issues;
   }
 }
+
+/** A refusal that code of a deployment has decided, with its status and header fields. */
+export class GivenRefusal extends Error {
+  override readonly name: string = 'GivenRefusal';
+  /** 400 to 599 */
+  readonly status: number;
+  readonly fields: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, fields: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.fields = fields;
+  }
+}

@@ -63,7 +63,19 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/protocol/shape.ts': 'test/agent-worker/protocol/envelope.test.ts',
   'src/agent-worker/protocol/calls.ts': 'test/platform/agent-server/tables.test.ts',
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
-  'src/platform/agent-server/access/gate.ts': 'test/platform/agent-server/access/filters.test.ts',
+  'src/platform/agent-server/access/gate.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/handler-access.ts':
+    'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/handler-calls.ts':
+    'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/handler-turns.ts':
+    'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/key-access.ts':
+    'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/keys.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/open-access.ts':
+    'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/studio.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-params.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',

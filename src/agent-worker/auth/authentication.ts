@@ -5,10 +5,6 @@ import type { JsonObject } from '../protocol/messages.ts';
 import type { Handler } from './authorization.ts';
 import { toJson } from './plain-json.ts';
 
-/** Of the user that only the server gives; a handler that returns it is refused. */
-const STUDIO_IDENTITY = 'langgraph-studio-user';
-const STUDIO_KIND = 'StudioUser';
-
 export function authenticateBy(handler: Handler): Method<'auth.authenticate'> {
   return async (params, { signal }) => toUser(await handler(toRequest(params, signal)));
 }
@@ -27,11 +23,6 @@ function toUser(returned: unknown): AgentUser {
       'The authenticate handler must return the identity of the user: a text, or an object with the text identity',
     );
   const { identity } = given;
-  if (identity === STUDIO_IDENTITY || given['kind'] === STUDIO_KIND)
-    throw new Refusal(
-      'invalid',
-      'The authenticate handler returned the user that is reserved for the studio',
-    );
   const { permissions, display_name, is_authenticated } = given;
   return {
     ...given,

@@ -12,6 +12,7 @@ import type { Permission } from '../identity/permission.ts';
 import { findRevokedGrants } from '../identity/revoked-grants.ts';
 import type { Database } from '../store/database.ts';
 import type { ClientAddress } from './client-address.ts';
+import type { Party } from './shares/fair-queue.ts';
 import { requireFormToken, sessionIn } from './session/session-cookie.ts';
 
 /** What every access may grant; the audit log and the turns of an organization read it. */
@@ -19,6 +20,8 @@ export type Grant = {
   readonly caller?: Caller;
   readonly organizationId?: string;
   readonly workspaceId?: string;
+  /** Whose shares it uses, where its caller is of no organization. */
+  readonly party?: Party;
 };
 
 /** A request whose access is checked, and the database that knows its keys. */
@@ -45,6 +48,11 @@ export type Access<G extends Grant = Grant> = {
   readonly schemes: readonly string[];
   /** The header fields that choose what a caller works in, by their names in the API description. */
   readonly parameters: readonly string[];
+  /**
+   * It finds out who calls without the database, and limits by itself how many it asks about at once: its callers take no turn
+   * at the connections for that.
+   */
+  readonly isOffDatabase?: true;
   /** Throws DomainError, or InvalidInput for a malformed header. */
   enter(entry: Entry): Promise<G>;
   /**

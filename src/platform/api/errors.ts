@@ -1,6 +1,6 @@
 // Every error of the platform's API: its code, its status and what happened. The only file that maps an error to a status.
 // No response repeats what was sent.
-import { DomainError, type DomainErrorKind, InvalidInput } from '../../base/domain-error.ts';
+import { DomainError, type DomainErrorKind, GivenRefusal, InvalidInput } from '../../base/domain-error.ts';
 import { BodyError, type BodyErrorKind } from '../../base/http/body-error.ts';
 import {
   type ErrorCode,
@@ -80,12 +80,27 @@ export function toApiError(error: unknown): ApiError | undefined {
   if (error instanceof RequestError) return apiError(error.kind);
   if (error instanceof BodyError)
     return { ...apiError(error.kind), detail: error.message, fields: error.fields };
+  if (error instanceof GivenRefusal)
+    return { status: error.status, code: codeOf(error.status), detail: error.message, fields: error.fields };
   if (!(error instanceof DomainError)) return undefined;
   const fields = {
     ...(error.kind === 'unauthenticated' ? { 'WWW-Authenticate': 'Bearer' } : {}),
     ...(error.retryMs === undefined ? {} : retryAfter(error.retryMs)),
   };
   return { ...apiError(error.kind), detail: error.message, fields };
+}
+
+/** Of a status that we did not choose: the most general one. */
+function codeOf(status: number): PlatformErrorCode {
+  const known = {
+    401: 'unauthenticated',
+    403: 'forbidden',
+    404: 'not_found',
+    409: 'conflict',
+    429: 'too_many',
+  } as const;
+  const general = status < 500 ? 'unusable' : status === 503 ? 'unavailable' : 'internal_error';
+  return known[status as keyof typeof known] ?? general;
 }
 
 /** An error with the general text of its code. */
@@ -106,5 +121,6 @@ export type StreamError = { readonly error: string; readonly message: string };
 /** What a handler or a producer threw, for a stream; a bug without its text. */
 export function toStreamError(error: unknown): StreamError {
   if (error instanceof DomainError) return { error: error.kind, message: error.message };
+  if (error instanceof GivenRefusal) return { error: codeOf(error.status), message: error.message };
   return { error: 'internal_error', message: ERRORS.internal_error[1] };
 }

@@ -83,9 +83,6 @@ describe('authenticate', () => {
     ['no identity', { name: 'ada' }],
     ['an identity that is no text', { identity: 7 }],
     ['a list', ['ada']],
-    ['the identity of the studio', 'langgraph-studio-user'],
-    ['a user with the identity of the studio', { identity: 'langgraph-studio-user' }],
-    ['a user of the kind of the studio', { identity: 'ada', kind: 'StudioUser' }],
     ['a bigint', { identity: 'ada', n: 1n }],
   ])('is refused when it returns %s', async (_, returned) => {
     await expect(authenticate(() => returned)).rejects.toMatchObject({ name: 'Refusal', code: 'invalid' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DomainError, InvalidInput } from '../../../src/base/domain-error.ts';
+import { DomainError, GivenRefusal, InvalidInput } from '../../../src/base/domain-error.ts';
 import { RequestError } from '../../../src/base/http/request-body.ts';
 import {
   type PlatformErrorCode,
@@ -33,6 +33,21 @@ describe('the errors of the API', () => {
       fields: { 'Retry-After': '2' },
       body: '{"detail":"Wait.","code":"too_many"}\n',
     });
+  });
+
+  it('of code of a deployment have its status and fields, and the most general code', () => {
+    const rows = [
+      [401, 'unauthenticated'],
+      [402, 'unusable'],
+      [503, 'unavailable'],
+      [507, 'internal_error'],
+    ] as const;
+    for (const [status, code] of rows)
+      expect(toErrorResponse(new GivenRefusal(status, 'No.', { 'x-hint': 'one' }))).toEqual({
+        status,
+        fields: { 'Content-Type': 'application/json', 'x-hint': 'one' },
+        body: `{"detail":"No.","code":"${code}"}\n`,
+      });
   });
 
   it('of a request that is not read have the code of their kind', () => {

@@ -1,5 +1,5 @@
-// Who is let in to an agent server, and what they may see and do there. Routes use it as their access, and ask it in `prepare`
-// what the authorization handler of the deployment says about the request.
+// What routes know of who is let in to an agent server, and of what they may see and do there: their access, and what they ask
+// in `prepare`. `deployment-gate.ts` makes it.
 import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import type { Access, Grant } from '../../api/access.ts';
@@ -25,7 +25,12 @@ export type Authorization = {
 
 export type Gate = {
   readonly access: Access<AgentGrant>;
-  /** In `prepare`. Throws a DomainError `forbidden`, or what the handler threw. Without a handler it returns at once. */
+  /** Of the routes of the application of the deployment. */
+  readonly appAccess: Access<AgentGrant>;
+  /**
+   * In `prepare`. Throws a DomainError `forbidden`, or what the handler threw. Without a handler it returns at once. The handler
+   * sees members that are undefined as null: name `metadata` where it may set it.
+   */
   authorize(
     call: Pick<AgentGrant, 'user'> & { readonly signal: AbortSignal },
     event: AuthEvent,

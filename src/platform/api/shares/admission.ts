@@ -67,8 +67,10 @@ export async function enter<G extends Grant>(
       admit(partyOfCaller(partly));
     },
   });
-  const hasKeys = access.schemes.length > 0;
-  const granted = hasKeys ? await takeTurn(entry.peer, () => access.enter(entry)) : await access.enter(entry);
+  const isLookedUp = access.schemes.length > 0 && access.isOffDatabase !== true;
+  const granted = isLookedUp
+    ? await takeTurn(entry.peer, () => access.enter(entry))
+    : await access.enter(entry);
   admit(partyOf(access, granted));
   return granted;
 }
@@ -86,6 +88,7 @@ export function toEntry(
 
 /** Undefined for what anybody may call: it uses nothing that is shared. */
 export function partyOf<G extends Grant>(access: Access<G>, granted: G): Party | undefined {
+  if (granted.party !== undefined) return granted.party;
   const organization = granted.organizationId ?? granted.workspaceId;
   return organization === undefined ? undefined : { organization, key: access.callerOf(granted) };
 }

@@ -5,7 +5,6 @@ import {
   FilterError,
   whereVisible,
 } from '../../../../src/platform/agent-server/access/filters.ts';
-import '../../../../src/platform/agent-server/access/gate.ts';
 import '../../../../src/platform/agent-server/threads/thread-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 

@@ -1,0 +1,87 @@
+// Makes the gate of an agent server: by the handlers of the deployment, by keys, or open.
+import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
+import { DomainError, type GivenRefusal } from '../../../base/domain-error.ts';
+import { pathToUnstorable } from '../../../base/json/storable-text.ts';
+import type { Log } from '../../../base/log.ts';
+import type { Deployment } from '../configuration/deployment.ts';
+import type { AgentSettings } from '../configuration/settings.ts';
+import type { GraphWorkers } from '../workers/graph-workers.ts';
+import { compileHeaders } from './configurable-headers.ts';
+import { compileFilter, FilterError } from './filters.ts';
+import type { AuthEvent, Authorization, Gate } from './gate.ts';
+import { createHandlerAccess } from './handler-access.ts';
+import { createHandlerCalls, type HandlerCalls, reportHandler } from './handler-calls.ts';
+import { createKeyAccess } from './key-access.ts';
+import type { KeyPort } from './keys.ts';
+import { createOpenAccess } from './open-access.ts';
+
+export type GateParts = {
+  readonly deployment: Pick<Deployment, 'auth' | 'http'>;
+  readonly settings: Pick<AgentSettings, 'access' | 'isStudio'>;
+  readonly workers: Pick<GraphWorkers, 'call'>;
+  /** Of `keys` and `key_file`; with a handler, for the studio. */
+  readonly keys: KeyPort | undefined;
+  readonly log: Log;
+  /** Of one call of a handler; 10 seconds when absent. */
+  readonly handlerTimeoutMs?: number;
+};
+
+export function createGate(parts: GateParts): Gate {
+  const { deployment, settings, keys, log } = parts;
+  const readHeaders = compileHeaders(deployment.http.configurableHeaders);
+  const open = createOpenAccess(readHeaders);
+  const pass = {
+    authorize: async (_: unknown, __: unknown, value: JsonObject) => ({ filter: undefined, value }),
+  };
+  if (settings.access === 'none') return { access: open, appAccess: open, ...pass };
+  if (settings.access !== 'handler') {
+    if (keys === undefined) throw new Error(`the access ${settings.access} needs keys`);
+    const access = createKeyAccess({ keys, readHeaders });
+    return { access, appAccess: access, ...pass };
+  }
+  const { handlerTimeoutMs: timeoutMs, workers } = parts;
+  const calls = createHandlerCalls({ workers, log, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+  const studio = { isDisabled: deployment.auth?.disableStudio === true, isLocal: settings.isStudio, keys };
+  const access = createHandlerAccess({ calls, studio, readHeaders });
+  return {
+    access,
+    appAccess: deployment.http.enableCustomRouteAuth ? access : open,
+    authorize: (call, event, value) => authorize({ calls, log }, call, event, value),
+  };
+}
+
+async function authorize(
+  { calls, log }: { readonly calls: HandlerCalls; readonly log: Log },
+  { user, signal }: Parameters<Gate['authorize']>[0],
+  event: AuthEvent,
+  value: JsonObject,
+): Promise<Authorization> {
+  // The access of every route that asks lets nobody in without one.
+  if (user === undefined) throw new DomainError('forbidden', 'Forbidden');
+  const [resource = '', action = ''] = event.split(':');
+  const sent = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, one ?? null]));
+  const params = { resource, action, value: sent, user };
+  const decision = await calls.ask('auth.authorize', params, { subject: event, signal });
+  if (decision.isAllowed !== true) throw new DomainError('forbidden', 'Forbidden');
+  requireStorable(decision.value['metadata'], event, log);
+  try {
+    const filter = decision.filter === undefined ? undefined : compileFilter(decision.filter);
+    return { filter, value: decision.value };
+  } catch (error) {
+    if (!(error instanceof FilterError)) throw error;
+    throw reject(log, event, `returned a filter that ${error.message}`);
+  }
+}
+
+/** What a handler has put into metadata is stored. */
+function requireStorable(metadata: unknown, event: AuthEvent, log: Log): void {
+  if (metadata === undefined || metadata === null) return;
+  if (typeof metadata !== 'object' || Array.isArray(metadata))
+    throw reject(log, event, 'has replaced the metadata by something that is no object');
+  if (pathToUnstorable(metadata) !== undefined)
+    throw reject(log, event, 'has put a text into the metadata that the database cannot store');
+}
+
+function reject(log: Log, event: AuthEvent, reason: string): GivenRefusal {
+  return reportHandler(log, event, reason, `The handler of ${event} ${reason}`);
+}

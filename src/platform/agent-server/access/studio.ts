@@ -1,0 +1,56 @@
+// The user of the studio, who sees everything unless a handler decides otherwise. A request is theirs by a header field, which
+// anybody can send: it counts with a valid key, or on loopback where the operator has allowed that.
+import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
+import type { RequestHead } from '../../../base/http/request-head.ts';
+import { DomainError } from '../../../base/domain-error.ts';
+import type { Entry } from '../../api/access.ts';
+import type { KeyPort } from './keys.ts';
+
+export type StudioRules = {
+  /** `disable_studio_auth` */
+  readonly isDisabled: boolean;
+  /** `--studio` */
+  readonly isLocal: boolean;
+  readonly keys: KeyPort | undefined;
+};
+
+const IDENTITY = 'langgraph-studio-user';
+const KIND = 'StudioUser';
+
+export const STUDIO_USER: AgentUser = {
+  kind: KIND,
+  identity: IDENTITY,
+  display_name: IDENTITY,
+  is_authenticated: true,
+  permissions: [],
+};
+
+/** By what public checks for the studio look at. */
+export function isStudioUser({ identity, kind }: AgentUser): boolean {
+  return identity === IDENTITY || kind === KIND;
+}
+
+/** False where the field does not count: the handler decides then, as if it had not been sent. */
+export async function isStudio({ isDisabled, isLocal, keys }: StudioRules, entry: Entry): Promise<boolean> {
+  const { head } = entry;
+  if (isDisabled || head.field('x-auth-scheme')?.toLowerCase() !== 'langsmith') return false;
+  if (isLocal && isOnLoopback(entry)) return true;
+  const key = head.field('x-api-key');
+  if (key === undefined || keys === undefined) return false;
+  if ((await keys.find(key)) !== undefined) return true;
+  entry.authenticator.countFailure(entry.peer, new DomainError('unauthenticated', 'wrong key'));
+  return false;
+}
+
+/** By both ends: a page that had its own name resolved to loopback still sends that name. */
+function isOnLoopback({ peer, head }: Pick<Entry, 'peer' | 'head'>): boolean {
+  return isLoopbackAddress(peer) && isLoopbackHost(head) && head.field('x-forwarded-for') === undefined;
+}
+
+function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address);
+}
+
+function isLoopbackHost({ host = '' }: Pick<RequestHead, 'host'>): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/.test(host);
+}
