@@ -51,6 +51,7 @@ const bundles: readonly Metafile[] = [
   await bundleProgram(),
   await bundleParser(),
   await bundleBoxAgent(),
+  await bundleAgentWorker(),
   ...(await Promise.all(OWN_BUNDLES.map((name) => bundleCommand(name, { ...common, plugins })))),
 ];
 const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
@@ -78,6 +79,14 @@ async function bundleParser(): Promise<Metafile> {
 async function bundleBoxAgent(): Promise<Metafile> {
   const entryPoints = { 'box-agent': 'src/box-agent/main.ts' };
   // It has no CommonJS package.
+  const options = { ...common, banner: {}, splitting: false, entryPoints, plugins };
+  return (await build({ ...options, metafile: true })).metafile;
+}
+
+/** The program of the workers of an agent server: one file (src/platform/agent-server/workers/worker-process.ts). */
+async function bundleAgentWorker(): Promise<Metafile> {
+  const entryPoints = { 'agent-worker': 'src/agent-worker/main.ts' };
+  // It has no package: those of LangGraph come from the deployment.
   const options = { ...common, banner: {}, splitting: false, entryPoints, plugins };
   return (await build({ ...options, metafile: true })).metafile;
 }

@@ -34,7 +34,7 @@ describe('frames', () => {
           expect(read(pieces)).toEqual(messages.map((message) => JSON.stringify(message)));
         },
       ),
-      { numRuns: runs(2000) },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -47,7 +47,7 @@ describe('frames', () => {
           expect(error).toBeInstanceOf(ProtocolError);
         }
       }),
-      { numRuns: runs(2000) },
+      { numRuns: runs(1000) },
     );
   });
 
