@@ -77,6 +77,20 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/access/open-access.ts':
     'test/platform/agent-server/access/deployment-gate.test.ts',
   'src/platform/agent-server/access/studio.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/assistants/assistant-graph-routes.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/assistant-list-routes.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/assistant-route.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/assistant-search.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/assistant-text.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/assistant-writing.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/default-assistants.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
   'src/platform/agent-server/assistants/assistant-rows.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-params.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',

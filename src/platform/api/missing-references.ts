@@ -14,6 +14,9 @@ const MISSING: readonly (readonly [columns: string, () => DomainError])[] = [
   ['_snapshot_id_fkey', () => new DomainError('unusable', 'There is no such snapshot in this workspace')],
   // Of a token that a session makes, which ends at the same moment.
   ['_session_id_fkey', sessionEnded],
+  // Of a run or a checkpoint, whose assistant or thread was deleted meanwhile.
+  ['_assistant_id_fkey', () => new DomainError('not_found', 'There is no such assistant')],
+  ['_thread_id_fkey', () => new DomainError('not_found', 'There is no such thread')],
   ['_user_id_fkey', () => new DomainError('not_found', 'User not found in this organization')],
 ];
 

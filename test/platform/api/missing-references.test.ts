@@ -39,6 +39,10 @@ describe('a broken reference', () => {
         api_keys: ['a bug'],
         // Nothing deletes a master key.
         vault_master_keys: ['a bug'],
+        agent_assistants: ['not_found'],
+        agent_threads: ['not_found'],
+        // The user of a run is written with it.
+        agent_runs: ['a bug'],
       };
       expect([name, expected[target]]).toEqual([name, [kind]]);
     }
