@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { type Finished, launcher, program, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
+import { everyNth } from '../support/run-size.ts';
 
 async function finish(file: string, args: readonly string[]): Promise<Finished> {
   return runToEnd(process.execPath, [file, ...args]);
@@ -12,20 +13,25 @@ describe('the sources', () => {
     expect(program).not.toBe(launcher);
   });
 
-  it.each([
-    [['--help'], 0],
-    [['--version'], 0],
-    [['check', '/nonexistent'], 2],
-    [['explain', 'https://api.test/'], 2],
-    [['env', '--listen', '127.0.0.1:0'], 2],
-    [['platform', 'serf'], 2],
-    [['audit', 'check'], 2],
-    [['run', '--', 'sh', '-c', 'echo "${HTTPS_PROXY%:*}"; exit 7'], 7],
-  ])('respond to %j as the bundle does', async (args, code) => {
-    const [ofSources, ofBundle] = await Promise.all([finish(launcher, args), finish(program, args)]);
-    expect(ofSources).toEqual(ofBundle);
-    expect(ofSources.code).toBe(code);
-  });
+  everyNth(
+    3,
+    [
+      [['--help'], 0],
+      [['--version'], 0],
+      [['check', '/nonexistent'], 2],
+      [['explain', 'https://api.test/'], 2],
+      [['env', '--listen', '127.0.0.1:0'], 2],
+      [['platform', 'serf'], 2],
+      [['audit', 'check'], 2],
+      [['run', '--', 'sh', '-c', 'echo "${HTTPS_PROXY%:*}"; exit 7'], 7],
+    ],
+    (some, options) =>
+      it.each(some)('respond to %j as the bundle does', options, async (args, code) => {
+        const [ofSources, ofBundle] = await Promise.all([finish(launcher, args), finish(program, args)]);
+        expect(ofSources).toEqual(ofBundle);
+        expect(ofSources.code).toBe(code);
+      }),
+  );
 
   it('run a proxy until it is stopped', async () => {
     await using scratch = await createScratch();

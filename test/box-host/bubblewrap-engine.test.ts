@@ -98,7 +98,7 @@ describe('an isolated box', () => {
     expect(await runtime.list()).toMatchObject([{ state: 'running' }]);
   });
 
-  it('of a snapshot without any library has an agent all the same', async () => {
+  it('of a snapshot without any library has an agent all the same', { tags: ['long'] }, async () => {
     await using scene = await createIsolatedScene();
     const { runtime } = scene;
     const snapshotId = randomUUID();
@@ -113,7 +113,7 @@ describe('an isolated box', () => {
     });
   });
 
-  it('is served again, by the same socket, when its sidecar was killed', async () => {
+  it('is served again, by the same socket, when its sidecar was killed', { tags: ['long'] }, async () => {
     await using scene = await createIsolatedScene();
     const { runtime, host, origin } = scene;
     const box = specOf({ limits: { fsCapacityBytes: 64 * MEBIBYTE } });

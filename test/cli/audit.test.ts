@@ -12,6 +12,7 @@ import { runSallyport, startPlatform } from '../support/platform-process.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import type { Finished } from '../support/spawned-process.ts';
 import { entryOf } from '../platform/audit/audit-entry.ts';
+import { everyNth } from '../support/run-size.ts';
 
 let database: TestDatabase;
 let scratch: Scratch;
@@ -149,21 +150,26 @@ describe('sallyport audit verify', () => {
     expect(without.stdout).toContain('checkpoint_forged');
   });
 
-  it.each([
-    [[]],
-    [['check']],
-    [['verify', 'twice']],
-    [['verify', '--organization', 'x']],
-    [['verify', '--unknown']],
-    [['verify', '--public-key', '/nowhere/key.pub']],
-    [['verify', '--config', '/nowhere/config.json']],
-  ])('exits with 2 for the arguments %j', async (args) => {
-    const { code, stderr } = await runSallyport(['audit', ...args], {
-      dataDirectory: scratch.path,
-      database: { url: database.url, ownerUrl: database.ownerUrl },
-    });
-    expect({ code, isReported: stderr !== '' }).toEqual({ code: 2, isReported: true });
-  });
+  everyNth(
+    3,
+    [
+      [[]],
+      [['check']],
+      [['verify', 'twice']],
+      [['verify', '--organization', 'x']],
+      [['verify', '--unknown']],
+      [['verify', '--public-key', '/nowhere/key.pub']],
+      [['verify', '--config', '/nowhere/config.json']],
+    ],
+    (some, options) =>
+      it.each(some)('exits with 2 for the arguments %j', options, async (args) => {
+        const { code, stderr } = await runSallyport(['audit', ...args], {
+          dataDirectory: scratch.path,
+          database: { url: database.url, ownerUrl: database.ownerUrl },
+        });
+        expect({ code, isReported: stderr !== '' }).toEqual({ code: 2, isReported: true });
+      }),
+  );
 
   it('exits with 2 when there is no database, and creates none', async () => {
     const { code, stderr } = await runSallyport(['audit', 'verify'], {
@@ -184,7 +190,9 @@ describe('sallyport audit verify', () => {
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('reads the database of the data directory, whether a platform runs on it or not', async () => {
+  it('reads the database of the data directory, whether a platform runs on it or not', {
+    tags: ['long'],
+  }, async () => {
     await using own = await createScratch();
     await chmod(own.path, 0o711);
     const options = { dataDirectory: join(own.path, 'data') };

@@ -16,6 +16,7 @@ import { type Finished, program, runToEnd, type SpawnedProcess } from '../suppor
 import { WireClient } from '../support/wire-client.ts';
 import { connectOnce } from '../../src/platform/store/database.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
+import { everyNth } from '../support/run-size.ts';
 
 async function scratchDirectory(): Promise<Scratch> {
   const scratch = await createScratch();
@@ -132,7 +133,9 @@ describe('a recovery', SLOW, () => {
     expect(rejected.stderr).toMatch(sentence);
   });
 
-  it('requires the organization when there are several, and creates nothing for an unknown one', async () => {
+  it('requires the organization when there are several, and creates nothing for an unknown one', {
+    tags: ['long'],
+  }, async () => {
     const options = await onDatabase();
     const { database } = options;
     const env = environmentOf(options);
@@ -225,7 +228,9 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     expect([rejected.code, rejected.stderr]).toEqual([2, expect.not.stringContaining('hush')]);
   });
 
-  it('says with `init` what runs sandboxes here, and succeeds where they cannot be prepared', async () => {
+  it('says with `init` what runs sandboxes here, and succeeds where they cannot be prepared', {
+    tags: ['long'],
+  }, async () => {
     const options = await onDatabase();
     const env = {
       ...environmentOf(options),
@@ -303,7 +308,7 @@ describe('a platform on DATABASE_URL', SLOW, () => {
     });
   });
 
-  it('does not wait for a request after a second signal', async () => {
+  it('does not wait for a request after a second signal', { tags: ['long'] }, async () => {
     const options = await onDatabase();
     await initPlatform(options, key);
     const { process: child, port } = await start(options);
@@ -327,32 +332,41 @@ describe('invalid settings', () => {
     expect(stderr).not.toContain('hush');
   });
 
-  it.each([
-    ['an unknown command', ['serf'], 'unexpected argument serf. Usage: sallyport platform [OPTIONS] [serve|'],
+  everyNth(
+    3,
     [
-      'an argument too many',
-      ['init', 'acme'],
-      'unexpected argument acme. Usage: sallyport platform [OPTIONS]',
+      [
+        'an unknown command',
+        ['serf'],
+        'unexpected argument serf. Usage: sallyport platform [OPTIONS] [serve|',
+      ],
+      [
+        'an argument too many',
+        ['init', 'acme'],
+        'unexpected argument acme. Usage: sallyport platform [OPTIONS]',
+      ],
+      [
+        'a name that the API rejects',
+        ['init', '--name', 'x'.repeat(129), '--data-dir', '/nowhere'],
+        'The name must have 1 to 128 characters',
+      ],
+      [
+        'an option of another command',
+        ['recover', '--name', 'Acme'],
+        '--name is no option of recover: it belongs to init and organization',
+      ],
+      [
+        'an option of another command, without a command',
+        ['--new-master-key'],
+        '--new-master-key is no option of serve: it belongs to rewrap',
+      ],
     ],
-    [
-      'a name that the API rejects',
-      ['init', '--name', 'x'.repeat(129), '--data-dir', '/nowhere'],
-      'The name must have 1 to 128 characters',
-    ],
-    [
-      'an option of another command',
-      ['recover', '--name', 'Acme'],
-      '--name is no option of recover: it belongs to init and organization',
-    ],
-    [
-      'an option of another command, without a command',
-      ['--new-master-key'],
-      '--new-master-key is no option of serve: it belongs to rewrap',
-    ],
-  ])('include %s, which is named', async (_, args, sentence) => {
-    const { code, stderr } = await runToEnd(process.execPath, [program, 'platform', ...args]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)]);
-  });
+    (some, options) =>
+      it.each(some)('include %s, which is named', options, async (_, args, sentence) => {
+        const { code, stderr } = await runToEnd(process.execPath, [program, 'platform', ...args]);
+        expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)]);
+      }),
+  );
 
   it('name the variable of a database that cannot be reached, and of one that is not there', async () => {
     const { database, dataDirectory } = await onDatabase();

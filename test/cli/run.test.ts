@@ -10,6 +10,7 @@ import { createOrigin, jsonResponse, type RecordingOrigin } from '../support/rec
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { program, runToEnd, SpawnedProcess, type SpawnOptions } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
+import { everyNth } from '../support/run-size.ts';
 
 const SECRET = 'canary-8d2f60b1c7e4';
 const nameTable = join(import.meta.dirname, '..', 'support', 'name-table.ts');
@@ -145,9 +146,11 @@ describe('the exit code', () => {
     ['is 127 for a command that is not there', ['no-such-command'], 127],
     ['is 126 for a file that is no program', [program.replace('sallyport.js', '')], 126],
   ];
-  it.each(rows)('%s', async (_, command, code) => {
-    expect((await finish(command)).code).toBe(code);
-  });
+  everyNth(2, rows, (some, options) =>
+    it.each(some)('%s', options, async (_, command, code) => {
+      expect((await finish(command)).code).toBe(code);
+    }),
+  );
 });
 
 describe('a signal', () => {
@@ -156,16 +159,15 @@ describe('a signal', () => {
       process.on(signal, () => { console.log(signal); process.exit(5); });
     setInterval(() => {}, 60_000);
     console.log(process.env.SSL_CERT_FILE);`;
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const)(
-    '%s is forwarded, and the command’s exit code is returned',
-    async (signal) => {
+  everyNth(2, ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1'] as const, (some, options) =>
+    it.each(some)('%s is forwarded, and the command’s exit code is returned', options, async (signal) => {
       await using child = start(nodeCommand(WAITS));
       const bundle = (await child.output((text) => text.includes('\n'))).trim();
       child.kill(signal);
       expect(await child.exited).toEqual({ code: 5, signal: null });
       expect(child.stdout).toBe(`${bundle}\n${signal}\n`);
       expect(existsSync(dirname(bundle))).toBe(false);
-    },
+    }),
   );
 
   it('that ends the command also ends the proxy', async () => {
@@ -341,14 +343,16 @@ describe('invalid input', () => {
       /^sallyport: --log: \S+none\/log cannot be opened \(ENOENT\): name a file/,
     ],
   ];
-  it.each(rows)('%s: code 2, and the command is not run', async (_, args, says) => {
-    const marker = join(scratch.path, 'was-run');
-    const all = [...(await args())];
-    if (all.at(-1) === 'touch') all.push(marker);
-    const { code, stdout, stderr } = await runToEnd(process.execPath, [program, 'run', ...all]);
-    expect([code, stdout, existsSync(marker)]).toEqual([2, '', false]);
-    expect(stderr).toMatch(says);
-  });
+  everyNth(3, rows, (some, options) =>
+    it.each(some)('%s: code 2, and the command is not run', options, async (_, args, says) => {
+      const marker = join(scratch.path, 'was-run');
+      const all = [...(await args())];
+      if (all.at(-1) === 'touch') all.push(marker);
+      const { code, stdout, stderr } = await runToEnd(process.execPath, [program, 'run', ...all]);
+      expect([code, stdout, existsSync(marker)]).toEqual([2, '', false]);
+      expect(stderr).toMatch(says);
+    }),
+  );
 
   it('a directory for temporary files that does not exist: code 2, and it is named with its variable', async () => {
     const TMPDIR = join(scratch.path, 'none');

@@ -7,6 +7,7 @@ import { prepareState, stateDirectory } from '../../src/cli/settings.ts';
 import { parseConfig } from '../../src/sidecar/config.ts';
 import { createScratch } from '../support/scratch.ts';
 import { program, runToEnd, SpawnedProcess, spawnSallyport } from '../support/spawned-process.ts';
+import { everyNth } from '../support/run-size.ts';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -107,34 +108,39 @@ it.runIf(isRoot)('with a read-only root one writable directory is enough', async
 });
 
 describe('a file that cannot be read is named with its setting:', () => {
-  it.each([
-    ['SALLYPORT_PROXY_CONFIG', 'proxy_config', 'ENOENT'],
-    ['SALLYPORT_AUTH_TOKEN_FILE', 'auth.token_file', 'ENOENT'],
-    ['SALLYPORT_SECRETS_DIR', 'secrets.directory', 'ENOENT'],
-    ['SALLYPORT_SECRETS_FILE', 'secrets.file', 'ENOENT'],
-    ['SALLYPORT_UPSTREAM_CA', 'upstream.ca_file', 'ENOENT'],
-    ['SALLYPORT_ADMIN_TOKEN_FILE', 'admin.token_file', 'ENOTDIR'],
-    ['SALLYPORT_RECORDS_FORWARD_TOKEN_FILE', 'records.forward.token_file', 'ENOENT'],
-  ])('%s', async (variable, setting, code) => {
-    await using scratch = await createScratch();
-    const file = join(await scratch.write('plain', ''), 'below');
-    const missing = code === 'ENOENT' ? join(scratch.path, 'missing') : file;
-    const forward = variable.startsWith('SALLYPORT_RECORDS_FORWARD_')
-      ? { SALLYPORT_RECORDS_FORWARD_URL: 'http://127.0.0.1:9' }
-      : {};
-    const env = {
-      ...forward,
-      [variable]: missing,
-      SALLYPORT_LISTEN: '127.0.0.1:0',
-      SALLYPORT_STATE_DIR: scratch.path,
-    };
-    const finished = await runToEnd(process.execPath, [program, 'proxy'], { env });
-    expect([finished.code, finished.stderr.replaceAll(missing, 'FILE')]).toEqual([
-      2,
-      expect.stringMatching(
-        new RegExp(`^sallyport: ${setting.replaceAll('.', '\\.')} \\(${variable}\\): .*FILE`),
-      ),
-    ]);
-    expect(finished.stderr).toContain(code);
-  });
+  everyNth(
+    3,
+    [
+      ['SALLYPORT_PROXY_CONFIG', 'proxy_config', 'ENOENT'],
+      ['SALLYPORT_AUTH_TOKEN_FILE', 'auth.token_file', 'ENOENT'],
+      ['SALLYPORT_SECRETS_DIR', 'secrets.directory', 'ENOENT'],
+      ['SALLYPORT_SECRETS_FILE', 'secrets.file', 'ENOENT'],
+      ['SALLYPORT_UPSTREAM_CA', 'upstream.ca_file', 'ENOENT'],
+      ['SALLYPORT_ADMIN_TOKEN_FILE', 'admin.token_file', 'ENOTDIR'],
+      ['SALLYPORT_RECORDS_FORWARD_TOKEN_FILE', 'records.forward.token_file', 'ENOENT'],
+    ],
+    (some, options) =>
+      it.each(some)('%s', options, async (variable, setting, code) => {
+        await using scratch = await createScratch();
+        const file = join(await scratch.write('plain', ''), 'below');
+        const missing = code === 'ENOENT' ? join(scratch.path, 'missing') : file;
+        const forward = variable.startsWith('SALLYPORT_RECORDS_FORWARD_')
+          ? { SALLYPORT_RECORDS_FORWARD_URL: 'http://127.0.0.1:9' }
+          : {};
+        const env = {
+          ...forward,
+          [variable]: missing,
+          SALLYPORT_LISTEN: '127.0.0.1:0',
+          SALLYPORT_STATE_DIR: scratch.path,
+        };
+        const finished = await runToEnd(process.execPath, [program, 'proxy'], { env });
+        expect([finished.code, finished.stderr.replaceAll(missing, 'FILE')]).toEqual([
+          2,
+          expect.stringMatching(
+            new RegExp(`^sallyport: ${setting.replaceAll('.', '\\.')} \\(${variable}\\): .*FILE`),
+          ),
+        ]);
+        expect(finished.stderr).toContain(code);
+      }),
+  );
 });

@@ -1,11 +1,12 @@
-// Two hundred sandboxes of one process under concurrent load: nothing of one reaches another, and a change to one does not
+// Many sandboxes of one process under concurrent load: nothing of one reaches another, and a change to one does not
 // affect the others.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WireClient } from '../support/wire-client.ts';
 import { type Fleet, type Member, createFleet, tokenFields } from './isolation-fleet.ts';
 import { askAll, ask, keepAsking, occupy, recordErrors } from './isolation-load.ts';
+import { runs } from '../support/run-size.ts';
 
-const SIZE = 200;
+const SIZE = runs(200, 60);
 const MAX_SANDBOX_BYTES = 3_000_000;
 const MAX_END_MS = 100;
 

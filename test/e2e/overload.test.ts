@@ -3,12 +3,13 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOrigin, type Exchange, type RecordingOrigin, response } from '../support/recording-origin.ts';
+import { runs } from '../support/run-size.ts';
 import { spawnSallyport, type SpawnedSallyport } from '../support/spawned-process.ts';
 import { createTestAuthority } from '../support/test-authority.ts';
 import { WireClient } from '../support/wire-client.ts';
 
 const CLIENTS = 200;
-const REQUESTS_EACH = 20;
+const REQUESTS_EACH = runs(20, 5);
 const SLOW_CLIENTS = 100;
 const HEAD_MS = 700;
 const DRIP_MS = 50;

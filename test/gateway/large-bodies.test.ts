@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type NodeHandler, openNodeTarget } from './node-target.ts';
 import { createGatewayScene, type GatewayScene } from './gateway-scene.ts';
+import { everyNth } from '../support/run-size.ts';
 
 const stack: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -36,31 +37,33 @@ describe('100 MB', () => {
     return hash.digest('hex');
   }
 
-  it.each(['length', 'chunked'])('both ways with %s framing', async (framing) => {
-    const wanted = await sha(pieces());
-    const length = framing === 'length' ? { 'Content-Length': SIZE } : {};
-    const port = await target(async (incoming, outgoing) => {
-      outgoing.setHeader('X-Sha', await sha(incoming));
-      outgoing.writeHead(200, length);
+  everyNth(2, ['length', 'chunked'], (some, options) =>
+    it.each(some)('both ways with %s framing', options, async (framing) => {
+      const wanted = await sha(pieces());
+      const length = framing === 'length' ? { 'Content-Length': SIZE } : {};
+      const port = await target(async (incoming, outgoing) => {
+        outgoing.setHeader('X-Sha', await sha(incoming));
+        outgoing.writeHead(200, length);
+        await pipeline(pieces(), outgoing);
+      });
+      const gateway = await gatewayTo(port);
+      const outgoing = httpRequest({
+        port: gateway.port,
+        method: 'PUT',
+        headers: { Host: 'app.test', ...length },
+      });
+      const responded = once(outgoing, 'response') as Promise<[IncomingMessage]>;
       await pipeline(pieces(), outgoing);
-    });
-    const gateway = await gatewayTo(port);
-    const outgoing = httpRequest({
-      port: gateway.port,
-      method: 'PUT',
-      headers: { Host: 'app.test', ...length },
-    });
-    const responded = once(outgoing, 'response') as Promise<[IncomingMessage]>;
-    await pipeline(pieces(), outgoing);
-    const [incoming] = await responded;
-    expect([incoming.headers['x-sha'], await sha(incoming)]).toEqual([wanted, wanted]);
-    expect(await gateway.record(0)).toMatchObject({
-      status: 200,
-      end: 'complete',
-      bytesUp: SIZE,
-      bytesDown: SIZE,
-    });
-  });
+      const [incoming] = await responded;
+      expect([incoming.headers['x-sha'], await sha(incoming)]).toEqual([wanted, wanted]);
+      expect(await gateway.record(0)).toMatchObject({
+        status: 200,
+        end: 'complete',
+        bytesUp: SIZE,
+        bytesDown: SIZE,
+      });
+    }),
+  );
 
   it('a client that does not read stops the target, and gets all of it later', async () => {
     const full = Promise.withResolvers<void>();

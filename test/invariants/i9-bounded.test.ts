@@ -204,7 +204,9 @@ async function stands(value: () => number): Promise<void> {
 }
 
 describe('I9 bounded: what a policy keeps', () => {
-  it('I9 bounded: masks take a limited number of bytes, however many combinations of rules its hosts have', async () => {
+  it('I9 bounded: masks take a limited number of bytes, however many combinations of rules its hosts have', {
+    tags: ['long'],
+  }, async () => {
     setFlagsFromString('--expose-gc');
     const usedBytes = async (): Promise<number> => {
       await nextTurn();

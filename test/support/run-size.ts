@@ -10,3 +10,23 @@ export const FIXED_SEED = 20_261_122;
 export function runs(count: number, inFirstRun: number = Math.ceil(count / 10)): number {
   return isFullRun ? count : inFirstRun;
 }
+
+/**
+ * Rows that cost much and differ little: every `nth` runs in each test run, the others have the tag `long`.
+ *
+ *   everyNth(3, rows, (some, options) => it.each(some)('$id', options, async (row) => …));
+ */
+export function everyNth<const Row>(
+  nth: number,
+  rows: readonly Row[],
+  declare: (some: readonly Row[], options: { readonly tags: string[] }) => void,
+): void {
+  declare(
+    rows.filter((_, at) => at % nth === 0),
+    { tags: [] },
+  );
+  declare(
+    rows.filter((_, at) => at % nth !== 0),
+    { tags: ['long'] },
+  );
+}

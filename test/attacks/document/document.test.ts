@@ -9,6 +9,7 @@ import { secretRows } from './rows-secret.ts';
 import { typeRows } from './rows-type.ts';
 import { countWork } from './matching-work.ts';
 import { workRows } from './rows-work.ts';
+import { everyNth } from '../../support/run-size.ts';
 
 let scene: DocumentScene;
 beforeAll(async () => {
@@ -16,11 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-it.each([...hostRows, ...headerRows, ...jsonRows, ...typeRows, ...secretRows])(
-  '$id',
-  async ({ script, expect: expected }) => {
+everyNth(2, [...hostRows, ...headerRows, ...jsonRows, ...typeRows, ...secretRows], (some, options) =>
+  it.each(some)('$id', options, async ({ script, expect: expected }) => {
     expect(violations(expected, await scene.play(script), script)).toEqual([]);
-  },
+  }),
 );
 
 it.each(workRows)('$id', ({ script, expect: { decision, perCharacter } }) => {

@@ -5,23 +5,26 @@ import { describe, expect, it } from 'vitest';
 import type { CommandDeclaration } from '../../../src/cli/command/declaration.ts';
 import { allCommands } from '../../../src/cli/command/help.ts';
 import { type Finished, program, projectRoot, runToEnd } from '../../support/spawned-process.ts';
+import { everyNth } from '../../support/run-size.ts';
 
 const sallyport = (...args: string[]): Promise<Finished> => runToEnd(process.execPath, [program, ...args]);
 
-describe.each(allCommands)('the help of $name', (command) => {
-  it('has the usage, each option with its default, examples and exit codes', async () => {
-    const { code, stdout, stderr } = await sallyport(command.name, '--help');
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(new RegExp(`^usage: sallyport ${command.name}( |\\n)`));
-    for (const [name, { fallback }] of Object.entries(command.options)) {
-      expect(stdout).toContain(`--${name}`);
-      if (fallback !== undefined) expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`default ${fallback}`);
-    }
-    for (const example of command.examples) expect(stdout).toContain(example);
-    for (const [exit] of command.exitCodes) expect(stdout).toMatch(new RegExp(`^  ${exit} `, 'm'));
-    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
-  });
-});
+everyNth(3, allCommands, (some, options) =>
+  describe.each(some)('the help of $name', (command) => {
+    it('has the usage, each option with its default, examples and exit codes', options, async () => {
+      const { code, stdout, stderr } = await sallyport(command.name, '--help');
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(new RegExp(`^usage: sallyport ${command.name}( |\\n)`));
+      for (const [name, { fallback }] of Object.entries(command.options)) {
+        expect(stdout).toContain(`--${name}`);
+        if (fallback !== undefined) expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`default ${fallback}`);
+      }
+      for (const example of command.examples) expect(stdout).toContain(example);
+      for (const [exit] of command.exitCodes) expect(stdout).toMatch(new RegExp(`^  ${exit} `, 'm'));
+      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+    });
+  }),
+);
 
 describe('help', () => {
   it('is the same as -h, as `help COMMAND`, and beside wrong options', async () => {

@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/platform-da
 import { runSallyport } from '../../support/platform-process.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 import type { Finished } from '../../support/spawned-process.ts';
+import { everyNth } from '../../support/run-size.ts';
 
 let database: TestDatabase;
 let scratch: Scratch;
@@ -78,23 +79,28 @@ describe('sallyport platform organization', () => {
     ]);
   });
 
-  it.each([
-    [[], /missing action/],
-    [['remove'], /unexpected argument/],
-    [['create'], /--name NAME/],
-    [['create', '--name', 'x', '--plan', 'Big Plan'], /--plan must be/],
-    [['create', '--name', 'x', '--personal', 'maybe'], /--personal must be yes or no/],
-    [['create', '--name', 'a\u202eb'], /no control characters/],
-    [['set', '--name', 'x'], /--organization ID/],
-    [['set', '--organization', 'x', '--name', 'x'], /--organization ID/],
-    [['set', '--organization', '11111111-1111-4111-8111-111111111111'], /needs --name, --plan/],
+  everyNth(
+    3,
     [
-      ['set', '--organization', '11111111-1111-4111-8111-111111111111', '--plan', 'x'],
-      /no organization with/,
-    ],
-  ] as const)('%j is rejected, and the message says what to do', async (args, sentence) => {
-    const rejected = await organization(...args);
-    expect([rejected.code, rejected.stdout]).toEqual([2, '']);
-    expect(rejected.stderr).toMatch(sentence);
-  });
+      [[], /missing action/],
+      [['remove'], /unexpected argument/],
+      [['create'], /--name NAME/],
+      [['create', '--name', 'x', '--plan', 'Big Plan'], /--plan must be/],
+      [['create', '--name', 'x', '--personal', 'maybe'], /--personal must be yes or no/],
+      [['create', '--name', 'a\u202eb'], /no control characters/],
+      [['set', '--name', 'x'], /--organization ID/],
+      [['set', '--organization', 'x', '--name', 'x'], /--organization ID/],
+      [['set', '--organization', '11111111-1111-4111-8111-111111111111'], /needs --name, --plan/],
+      [
+        ['set', '--organization', '11111111-1111-4111-8111-111111111111', '--plan', 'x'],
+        /no organization with/,
+      ],
+    ] as const,
+    (some, options) =>
+      it.each(some)('%j is rejected, and the message says what to do', options, async (args, sentence) => {
+        const rejected = await organization(...args);
+        expect([rejected.code, rejected.stdout]).toEqual([2, '']);
+        expect(rejected.stderr).toMatch(sentence);
+      }),
+  );
 });

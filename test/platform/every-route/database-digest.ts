@@ -1,7 +1,7 @@
 // The content of the database as one hash per table. The tables are listed from the database, so that a new one cannot be
 // forgotten. The audit log has tests of its own; last-use times are written asynchronously and left out.
 import type { Database } from '../../../src/platform/store/database.ts';
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 
 export type Digest = {
   /** Of every row; with `but`, without the rows of that workspace. */
@@ -21,22 +21,26 @@ export async function createDigest(db: Database): Promise<Digest> {
       and t.table_name not like 'audit\\_%' and t.table_name <> 'schema_migrations'
     order by 1`.execute(db);
   if (tables.length < 5) throw new Error('expected at least five tables');
+  // A function: the server plans its query once for each connection.
+  const parts = tables.map(digestOf);
+  await sql`
+    create or replace function test_digest(but uuid) returns table (name text, digest text) language plpgsql as ${sql.lit(
+      `begin return query ${parts.join(' union all ')}; end`,
+    )}`.execute(db);
   return {
     async take(but) {
-      const parts = tables.map((table) => digestOf(table, but));
       const { rows } = await sql<{
         name: string;
         digest: string;
-      }>`${sql.join(parts, sql` union all `)}`.execute(db);
+      }>`select * from test_digest(${but ?? null})`.execute(db);
       return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]));
     },
   };
 }
 
-function digestOf({ name, hasWorkspace }: Table, but: string | undefined): RawBuilder<unknown> {
-  const others =
-    but !== undefined && hasWorkspace ? sql`where workspace_id is distinct from ${but}::uuid` : sql``;
-  return sql`
-    select ${name} as name, count(*) || ':' || coalesce(md5(string_agg(row, '|' order by row)), '') as digest
-    from (select (to_jsonb(t) - 'last_used_at')::text as row from ${sql.table(name)} t ${others}) as rows`;
+function digestOf({ name, hasWorkspace }: Table): string {
+  const others = hasWorkspace ? 'where but is null or workspace_id is distinct from but' : '';
+  return `
+    select '${name}'::text, count(*) || ':' || coalesce(md5(string_agg(row, '|' order by row)), '')
+    from (select (to_jsonb(t) - 'last_used_at')::text as row from ${name} t ${others}) as rows`;
 }

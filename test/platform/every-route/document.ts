@@ -61,16 +61,18 @@ function readRequest(
   operation: Json,
   ajv: Ajv2020,
 ): Pick<Operation, 'parameters' | 'body'> {
-  const compile = (schema: JsonSchema): ValidateFunction => ajv.compile(schema);
   const parameters = ((operation['parameters'] ?? []) as readonly Json[]).map((parameter) => {
     const given = follow(document, parameter).value;
     const schema = resolveSchema(given['schema'], document, String(given['name']));
+    const validate = compileOnce(ajv, schema);
     return {
       name: String(given['name']),
       in: given['in'] as Parameter['in'],
       isRequired: given['required'] === true,
       schema,
-      isValid: compile(schema),
+      get isValid() {
+        return validate();
+      },
     };
   });
   if (operation['requestBody'] === undefined) return { parameters, body: undefined };
@@ -79,7 +81,23 @@ function readRequest(
   // A form or a stream.
   if (json === undefined) return { parameters, body: undefined };
   const schema = resolveSchema(json?.['schema'], document, 'body');
-  return { parameters, body: { isRequired: body['required'] === true, schema, isValid: compile(schema) } };
+  const validate = compileOnce(ajv, schema);
+  return {
+    parameters,
+    body: {
+      isRequired: body['required'] === true,
+      schema,
+      get isValid() {
+        return validate();
+      },
+    },
+  };
+}
+
+/** Compiled on first use: to compile those of every operation takes seconds, and most tests look at a few. */
+function compileOnce(ajv: Ajv2020, schema: JsonSchema): () => ValidateFunction {
+  let compiled: ValidateFunction | undefined;
+  return () => (compiled ??= ajv.compile(schema));
 }
 
 function readResponses(
@@ -96,9 +114,12 @@ function readResponses(
     const json = types.find((type) => type.includes('json'));
     const isDescribed = json !== undefined && (content[json] as Json)['schema'] !== undefined;
     const reference = toReference([...at.pointer, 'content', json ?? '', 'schema']);
+    const validate = compileOnce(ajv, { $ref: `document${reference}` });
     responses.set(Number(status), {
       types,
-      isValid: isDescribed ? ajv.compile({ $ref: `document${reference}` }) : undefined,
+      get isValid() {
+        return isDescribed ? validate() : undefined;
+      },
     });
   }
   return responses;

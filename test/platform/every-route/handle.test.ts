@@ -8,6 +8,7 @@ import { defineRoute, type Handling, type Route } from '../../../src/platform/ap
 import { createHandleGuard } from './handle-guard.ts';
 import { createProber } from './prober.ts';
 import { createExample, openEveryRoute, send, successOf } from './scene.ts';
+import { everyNth } from '../../support/run-size.ts';
 
 describe('the handle of every route', () => {
   it('calls the database and nothing else', async () => {
@@ -63,22 +64,24 @@ const rows: readonly (readonly [string, (call: Handling) => Promise<unknown>, st
 ];
 
 describe('the guard finds a handle that', () => {
-  it.each(rows)('%s', async (what, work, complaint) => {
-    const route: Route = defineRoute({
-      method: 'POST',
-      path: '/waiting',
-      tag: 'Test',
-      summary: `a route that ${what}`,
-      access: inWorkspace('deployments:create'),
-      tracking: { operation: 'create_listener' },
-      responses: { 204: null },
-      async handle(call) {
-        await work(call);
-      },
-    });
-    using guard = createHandleGuard();
-    await using scene = await openEveryRoute({ routes: [route], wrap: guard.wrap });
-    const { status } = await scene.api.ask('POST', '/waiting', { key: scene.a1.workspaceKey });
-    expect([status, guard.found]).toEqual([204, [`POST /waiting ${complaint}`]]);
-  });
+  everyNth(3, rows, (some, options) =>
+    it.each(some)('%s', options, async (what, work, complaint) => {
+      const route: Route = defineRoute({
+        method: 'POST',
+        path: '/waiting',
+        tag: 'Test',
+        summary: `a route that ${what}`,
+        access: inWorkspace('deployments:create'),
+        tracking: { operation: 'create_listener' },
+        responses: { 204: null },
+        async handle(call) {
+          await work(call);
+        },
+      });
+      using guard = createHandleGuard();
+      await using scene = await openEveryRoute({ routes: [route], wrap: guard.wrap });
+      const { status } = await scene.api.ask('POST', '/waiting', { key: scene.a1.workspaceKey });
+      expect([status, guard.found]).toEqual([204, [`POST /waiting ${complaint}`]]);
+    }),
+  );
 });

@@ -48,7 +48,7 @@ const routes: readonly Route[] = mount(
   { under: ['', '/host'] },
 );
 
-it('a new route has the tests of every route', async () => {
+it('a new route has the tests of every route', { tags: ['long'] }, async () => {
   await using scene = await openNewRoutes({ routes });
   const operation = scene.operations.find(({ path }) => path === routes[0]?.path);
   expect(operation?.responses.get(200)?.types).toEqual(['text/event-stream']);
@@ -116,7 +116,7 @@ const note: Omit<Fixture, 'under'> = {
 };
 const fixtures: RouteFixtures = { inPaths: { note_id: note }, inBodies: { note_id: note } };
 
-it('a route with ids of its own has them too', async () => {
+it('a route with ids of its own has them too', { tags: ['long'] }, async () => {
   const notes = createNotes();
   await using scene = await openNewRoutes({ routes: notes, fixtures });
   expect((await findDefects(scene, notes)).found).toEqual([]);

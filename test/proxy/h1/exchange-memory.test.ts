@@ -2,9 +2,10 @@
 import { getHeapStatistics } from 'node:v8';
 import { expect, it } from 'vitest';
 import { type FakeExchanges, createFakeExchanges } from '../../../bench/support/fake-exchanges.ts';
+import { runs } from '../../support/run-size.ts';
 
 /** Until the compiler has optimized everything that runs for each request. */
-const WARM_UP_ROUNDS = 3_000;
+const WARM_UP_ROUNDS = runs(3_000, 1_000);
 const ROUNDS = 500;
 const SAMPLES = 7;
 /** 3,180 are reached, 3,400 in a test run. A closure, an array or an object for each request is 50 to 150 more. */

@@ -59,7 +59,7 @@ describe('T-13', () => {
     expect(new Set(codes)).toEqual(new Set(['CANCEL']));
   });
 
-  it('a client that does not read holds up its host', async () => {
+  it('a client that does not read holds up its host', { tags: ['long'] }, async () => {
     const { sent, respond } = createGiver();
     await using path = await createH2Path({ origin: { respond } });
     const settings = { initial_window_size: 0x7fffffff };
