@@ -152,7 +152,23 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/streams/run-watch.ts': 'test/platform/agent-server/streams/run-streams.test.ts',
   'src/platform/agent-server/streams/stored-events.ts':
     'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/threads/history-routes.ts':
+    'test/platform/agent-server/threads/state-routes.test.ts',
+  'src/platform/agent-server/threads/state-calls.ts':
+    'test/platform/agent-server/threads/state-routes.test.ts',
+  'src/platform/agent-server/threads/thread-extract.ts':
+    'test/platform/agent-server/threads/list-routes.test.ts',
+  'src/platform/agent-server/threads/thread-graph.ts':
+    'test/platform/agent-server/threads/state-routes.test.ts',
+  'src/platform/agent-server/threads/thread-route.ts':
+    'test/platform/agent-server/threads/thread-routes.test.ts',
   'src/platform/agent-server/threads/thread-rows.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/threads/thread-search.ts':
+    'test/platform/agent-server/threads/list-routes.test.ts',
+  'src/platform/agent-server/threads/thread-text.ts':
+    'test/platform/agent-server/threads/list-routes.test.ts',
+  'src/platform/agent-server/threads/thread-writing.ts':
+    'test/platform/agent-server/threads/thread-routes.test.ts',
   'src/base/http/body-error.ts': 'test/base/http/content-coding.test.ts',
   'src/base/http/left-signal.ts': 'test/base/http/http-server.test.ts',
   'src/base/domain-error.ts': 'test/platform/store/database-error.test.ts',

@@ -1,5 +1,5 @@
 // Whole sets of checkpoints: those of a run that is rolled back, and those of a thread that is deleted or copied.
-import type { Transaction } from '../../store/database.ts';
+import type { Database, Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type CheckpointScope, notAllowed } from './checkpoint-scope.ts';
 
@@ -53,8 +53,8 @@ async function mayWrite(trx: Transaction, { threadId, lease }: CheckpointScope):
   return (await running.where('attempt', '=', lease.attempt).forShare().executeTakeFirst()) !== undefined;
 }
 
-/** To a thread that has none. */
-export async function copyCheckpoints(trx: Transaction, from: string, to: string): Promise<void> {
+/** To a thread that has none, in a transaction of the caller. */
+export async function copyCheckpoints(trx: Database, from: string, to: string): Promise<void> {
   await sql`
     insert into agent_checkpoint_values (thread_id, checkpoint_ns, channel, version, type, value)
     select ${to}, checkpoint_ns, channel, version, type, value

@@ -1,0 +1,219 @@
+// The states of threads, with a worker that a test plays.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createThreadRoutes } from '../../../../src/platform/agent-server/threads/thread-routes.ts';
+import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
+import { type AgentApi, createAgentApi } from '../../../support/agent-api.ts';
+import { json, putOf } from '../checkpoints/checkpoint-scene.ts';
+
+let api: AgentApi;
+
+beforeAll(async () => {
+  api = await createAgentApi(createThreadRoutes);
+});
+afterAll(() => api?.[Symbol.asyncDispose]());
+beforeEach(() => {
+  for (const name of Object.keys(api.calls)) delete api.calls[name as keyof typeof api.calls];
+});
+
+const addThread = (metadata: object = { graph_id: 'agent' }) => api.rows.addThread({ metadata });
+const STATE = '{"values":{"a":"\\u0000"},"next":[],"tasks":[]}';
+
+describe('GET state', () => {
+  it('of a thread that never ran is empty', async () => {
+    const thread = await addThread({});
+    const { status, body } = await api.ask('GET', `/threads/${thread}/state`);
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({ values: {}, next: [], tasks: [], checkpoint: null, parent_checkpoint: null }),
+    ]);
+    expect((await api.ask('GET', `/threads/${thread}/history`)).text).toBe('[]');
+  });
+
+  it.each([
+    ['GET', 'state', undefined, undefined, false],
+    ['GET', 'state?subgraphs=true', undefined, undefined, true],
+    [
+      'GET',
+      'state/1f0b8a3c-0000-6000-8000-000000000001',
+      undefined,
+      '1f0b8a3c-0000-6000-8000-000000000001',
+      false,
+    ],
+    [
+      'POST',
+      'state/checkpoint',
+      { checkpoint: { checkpoint_id: '7', checkpoint_ns: '' }, subgraphs: true },
+      '7',
+      true,
+    ],
+    ['POST', 'state/checkpoint', { checkpoint: null }, undefined, false],
+  ] as const)(
+    '%s %s %j is that of the graph, and its text passes through',
+    async (method, path, body, checkpoint_id, subgraphs) => {
+      const thread = await addThread();
+      const { db } = api.database.store;
+      const config = '{"tags":["x"],"configurable":{"model":"m","checkpoint_id":"old"}}';
+      await db.updateTable('agent_threads').set({ config }).where('thread_id', '=', thread).execute();
+      const asked = Promise.withResolvers<object>();
+      api.calls['state.get'] = async (params) => {
+        asked.resolve({ ...params, config: JSON.parse(params.config) });
+        return STATE;
+      };
+      const found = await api.ask(method, `/threads/${thread}/${path}`, body === undefined ? {} : { body });
+      expect([found.status, found.text]).toEqual([200, STATE]);
+      const place = checkpoint_id === undefined ? {} : { checkpoint_id };
+      const configurable = { model: 'm', thread_id: thread, checkpoint_ns: '', ...place };
+      expect(await asked.promise).toEqual({
+        ...{ graph_id: 'agent', thread_id: thread, subgraphs },
+        config: { tags: ['x'], configurable },
+      });
+    },
+  );
+
+  it('reads the checkpoints of its thread and writes none', async () => {
+    const thread = await addThread();
+    api.calls['state.get'] = async (_, { checkpoints }) => {
+      const place = { thread_id: thread, checkpoint_ns: '' };
+      expect(await checkpoints?.handle('checkpoint.get', place)).toBeNull();
+      await checkpoints?.handle('checkpoint.put', putOf(thread, '1'));
+      return STATE;
+    };
+    expect((await api.ask('GET', `/threads/${thread}/state`)).status).toBe(409);
+  });
+
+  it('uses the graph of the last run where the metadata names none', async () => {
+    const thread = await addThread({});
+    await api.rows.addRun(thread, { status: 'success', graphId: 'agent' });
+    api.calls['state.get'] = async ({ graph_id }) => JSON.stringify({ values: graph_id });
+    expect((await api.ask('GET', `/threads/${thread}/state`)).body.values).toBe('agent');
+  });
+
+  it('of a graph that is gone: 409', async () => {
+    const thread = await addThread({ graph_id: 'removed' });
+    expect((await api.ask('GET', `/threads/${thread}/state`)).status).toBe(409);
+  });
+
+  it.each([
+    [new WorkerError({ kind: 'refused', code: 'not_found', message: 'There is no such checkpoint' }), 404],
+    [new WorkerError({ kind: 'refused', code: 'invalid', message: 'as_node is unknown' }), 400],
+    [new WorkerError({ kind: 'thrown', error: 'TypeError', message: 'no' }), 400],
+    [new WorkerError('lost'), 503],
+    [new WorkerError('blocked'), 503],
+  ])('%s: %i', async (error, expected) => {
+    const thread = await addThread();
+    api.calls['state.get'] = async () => {
+      throw error;
+    };
+    expect((await api.ask('GET', `/threads/${thread}/state`)).status).toBe(expected);
+  });
+});
+
+describe('POST state', () => {
+  const update = (thread: string, body: object, user?: string) =>
+    api.ask('POST', `/threads/${thread}/state`, { body, ...(user === undefined ? {} : { user }) });
+
+  it('writes a checkpoint by the worker, and what searches find', async () => {
+    const thread = await addThread({ graph_id: 'agent', owner: 'alice' });
+    const asked = Promise.withResolvers<object>();
+    api.calls['state.update'] = async (params, { checkpoints }) => {
+      asked.resolve({ ...params, config: JSON.parse(params.config) });
+      await checkpoints?.handle(
+        'checkpoint.put',
+        putOf(thread, '1', { fresh: { a: '1' }, checkpoint: json({}) }),
+      );
+      const configurable = { thread_id: thread, checkpoint_ns: '', checkpoint_id: '1' };
+      const tasks = [
+        { id: 't', interrupts: [{ value: 1 }] },
+        { id: 'u', interrupts: [] },
+      ];
+      return { configurable, state: JSON.stringify({ values: { a: 'x\0' }, next: ['b'], tasks }) };
+    };
+    const body = { values: { a: '\0', n: [1] }, as_node: 'node', checkpoint: { checkpoint_id: '0' } };
+    const { status, body: updated } = await update(thread, body, 'alice');
+    expect([status, updated]).toEqual([
+      200,
+      { checkpoint: { thread_id: thread, checkpoint_ns: '', checkpoint_id: '1' } },
+    ]);
+    expect(await asked.promise).toMatchObject({
+      ...{ graph_id: 'agent', as_node: 'node', values: '{"a":"\\u0000","n":[1]}' },
+      config: { configurable: { thread_id: thread, checkpoint_ns: '', checkpoint_id: '0' } },
+    });
+    const read = (await api.ask('GET', `/threads/${thread}`)).body;
+    expect(read).toMatchObject({ values: { a: 'x\0' }, interrupts: { t: [{ value: 1 }] }, status: 'idle' });
+  });
+
+  it('ends an interruption where nothing is left to do', async () => {
+    const thread = await api.rows.addThread({ status: 'interrupted', metadata: { graph_id: 'agent' } });
+    api.calls['state.update'] = async () => ({ configurable: {}, state: STATE });
+    expect((await update(thread, { values: null })).status).toBe(200);
+    expect((await api.ask('GET', `/threads/${thread}`)).body.status).toBe('idle');
+  });
+
+  it.each(['pending', 'running'] as const)('while a run is %s: 409, and nothing is asked', async (status) => {
+    const thread = await addThread();
+    await api.rows.addRun(thread, { status });
+    expect((await update(thread, { values: {} })).status).toBe(409);
+  });
+
+  it('that a run overtakes: 409, and nothing is written', async () => {
+    const thread = await addThread();
+    const { db } = api.database.store;
+    api.calls['state.update'] = async (_, { checkpoints }) => {
+      await db.updateTable('agent_threads').set({ status: 'busy' }).where('thread_id', '=', thread).execute();
+      await checkpoints?.handle('checkpoint.put', putOf(thread, '1'));
+      throw new Error('it was written');
+    };
+    expect((await update(thread, { values: {} })).status).toBe(409);
+    expect(
+      await db.selectFrom('agent_checkpoints').select('thread_id').where('thread_id', '=', thread).execute(),
+    ).toEqual([]);
+  });
+
+  it('without a graph: 400', async () => {
+    expect((await update(await addThread({}), { values: {} })).status).toBe(400);
+  });
+});
+
+describe('history', () => {
+  it.each([
+    ['GET', '', undefined, { limit: 10 }],
+    ['GET', '?limit=3&before=7', undefined, { limit: 3, before: { configurable: { checkpoint_id: '7' } } }],
+    ['POST', '', {}, { limit: 10 }],
+    ['POST', '', { before: '7' }, { limit: 10, before: { configurable: { checkpoint_id: '7' } } }],
+    [
+      'POST',
+      '',
+      { before: { checkpoint_id: '7' } },
+      { limit: 10, before: { configurable: { checkpoint_id: '7' } } },
+    ],
+    [
+      'POST',
+      '',
+      { before: { configurable: { checkpoint_id: '7' } } },
+      { limit: 10, before: { configurable: { checkpoint_id: '7' } } },
+    ],
+    ['POST', '', { limit: 2, metadata: { source: 'loop' } }, { limit: 2, filter: { source: 'loop' } }],
+  ] as const)('%s%s %j', async (method, query, body, expected) => {
+    const thread = await addThread();
+    const asked = Promise.withResolvers<object>();
+    api.calls['state.history'] = async (params) => {
+      asked.resolve(params);
+      return `[${STATE}]`;
+    };
+    const found = await api.ask(
+      method,
+      `/threads/${thread}/history${query}`,
+      body === undefined ? {} : { body },
+    );
+    expect([found.status, found.text]).toEqual([200, `[${STATE}]`]);
+    const config = expect.any(String);
+    expect(await asked.promise).toEqual({ graph_id: 'agent', thread_id: thread, config, ...expected });
+  });
+
+  it.each([0, 1001])('limit %i: 422', async (limit) => {
+    const thread = randomUUID();
+    expect((await api.ask('GET', `/threads/${thread}/history?limit=${limit}`)).status).toBe(422);
+    expect((await api.ask('POST', `/threads/${thread}/history`, { body: { limit } })).status).toBe(422);
+  });
+});
