@@ -2,6 +2,7 @@
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/checkpoints/checkpoint-tuple.ts': 'test/agent-worker/checkpoints/saver.test.ts',
+  'src/agent-worker/checkpoints/put-tracker.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/checkpoints/typed-value.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/graphs/checkpoint-name.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/chunk-event.ts': 'test/agent-worker/graphs/run-graph.test.ts',
@@ -17,7 +18,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/graphs/run-input.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/run-options.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/run-progress.ts': 'test/agent-worker/graphs/run-graph.test.ts',
-  'src/agent-worker/graphs/run-start-point.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/run-stream.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/state-methods.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/thread-state.ts': 'test/agent-worker/graphs/run-graph.test.ts',

@@ -180,3 +180,16 @@ export const wrapped = { builder: {}, graph: linear.compile() };
 export const notGraph = { some: 'object' };
 export const failing: Promise<never> = Promise.reject(new Error('no key for the model'));
 failing.catch(() => {});
+
+const Count = Annotation.Root({ count: Annotation<number>() });
+
+/** Five hundred steps, each with an event of its own. */
+export const emits = new StateGraph(Count)
+  .addNode('emit', ({ count }, config: LangGraphRunnableConfig) => {
+    config.writer?.(count);
+    return { count: count + 1 };
+  })
+  .addEdge('__start__', 'emit')
+  .addConditionalEdges('emit', ({ count }) => (count < 500 ? 'emit' : '__end__'), ['emit', '__end__'])
+  .compile()
+  .withConfig({ recursionLimit: 1000 });

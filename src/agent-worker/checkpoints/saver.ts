@@ -14,6 +14,7 @@ import {
   withSends,
   writeTuple,
 } from './checkpoint-tuple.ts';
+import { createPutTracker, type PutTracker } from './put-tracker.ts';
 import { writeTyped } from './typed-value.ts';
 
 type Versions = Readonly<Record<string, string | number>>;
@@ -39,6 +40,8 @@ export type SaverParts = {
   readonly callServer: CallContext['callServer'];
   /** What a checkpoint has in its metadata besides what the library gives it. */
   describe?(config: GraphConfig): JsonObject;
+  /** Called once, instead of a rejection, when something cannot be stored. */
+  onFailure?(error: unknown): void;
 };
 
 export type CreateSaver = (parts: SaverParts) => Saver;
@@ -55,12 +58,12 @@ const MAX_PAGE = 100;
 export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver {
   class ServerSaver extends BaseCheckpointSaver {
     readonly #parts: SaverParts;
-    readonly #pending = new Set<Promise<unknown>>();
-    #hasEnded = false;
+    readonly #puts: PutTracker;
 
     constructor(parts: SaverParts) {
       super();
       this.#parts = parts;
+      this.#puts = createPutTracker(parts.onFailure);
     }
 
     getTuple(config: GraphConfig): Promise<CheckpointTuple | undefined> {
@@ -71,51 +74,32 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
       return listTuples(this.#parts, this.serde, config, options ?? {});
     }
 
-    put(
-      config: GraphConfig,
-      checkpoint: Checkpoint,
-      metadata: JsonObject,
-      newVersions: Versions,
+    async put(
+      ...[config, checkpoint, metadata, newVersions]: Parameters<Saver['put']>
     ): Promise<GraphConfig> {
-      return this.#track(async () => {
-        const { callServer, describe } = this.#parts;
-        const place = threadPlace(config);
-        const described = { ...describe?.(config), ...metadata };
-        await callServer(
-          'checkpoint.put',
-          await writeTuple(this.serde, place, checkpoint, described, newVersions),
-        );
-        return { configurable: configurableOf({ ...place, checkpoint_id: checkpoint.id }) };
-      });
+      const { callServer, describe } = this.#parts;
+      const place = threadPlace(config);
+      const described = { ...describe?.(config), ...metadata };
+      await this.#puts.track(async () =>
+        callServer('checkpoint.put', await writeTuple(this.serde, place, checkpoint, described, newVersions)),
+      );
+      return { configurable: configurableOf({ ...place, checkpoint_id: checkpoint.id }) };
     }
 
     putWrites(config: GraphConfig, writes: readonly [string, unknown][], taskId: string): Promise<void> {
-      return this.#track(() => putWrites(this.#parts, this.serde, config, writes, taskId));
+      return this.#puts.track(() => putWrites(this.#parts, this.serde, config, writes, taskId));
     }
 
     async deleteThread(threadId: string): Promise<void> {
-      await this.#track(() => this.#parts.callServer('checkpoint.delete_thread', { thread_id: threadId }));
+      await this.#parts.callServer('checkpoint.delete_thread', { thread_id: threadId });
     }
 
     getNextVersion(current: string | number | undefined): string {
       return createNextVersion(current);
     }
 
-    async end(): Promise<void> {
-      while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
-      this.#hasEnded = true;
-    }
-
-    async #track<T>(put: () => Promise<T>): Promise<T> {
-      if (this.#hasEnded)
-        throw new Error('The call that this graph ran for has ended: nothing is stored any more.');
-      const done = put();
-      this.#pending.add(done);
-      try {
-        return await done;
-      } finally {
-        this.#pending.delete(done);
-      }
+    end(): Promise<void> {
+      return this.#puts.end();
     }
   }
   return (parts) => new ServerSaver(parts);

@@ -13,10 +13,22 @@ export type Emission = {
   end(): void;
 };
 
+/** Of one run, while others wait. */
+const MAX_TURN_MS = 20;
+const MAX_BACKLOG = 64;
+
 export function createEmission(): Emission {
   let behind: PromiseWithResolvers<void> | undefined;
+  let turnedAt = performance.now();
+  const fallBehind = (): void => {
+    behind ??= Promise.withResolvers();
+  };
   const wait = async (): Promise<void> => {
     await behind?.promise;
+    // Steps that wait for nothing would keep other runs, and what the server says, from their turn.
+    if (performance.now() - turnedAt < MAX_TURN_MS) return;
+    await new Promise(setImmediate);
+    turnedAt = performance.now();
   };
   const catchUp = (): void => {
     behind?.resolve();
@@ -24,12 +36,10 @@ export function createEmission(): Emission {
   };
   return {
     handler: createHandler(wait),
-    read: (stream) => readAtOnce(stream, catchUp),
+    read: (stream) => readAtOnce(stream, { onBacklog: fallBehind, onDrained: catchUp }),
     async send(emitting) {
       // As long as the server takes events, this is before the next turn of the event loop.
-      const late = setImmediate(() => {
-        behind ??= Promise.withResolvers();
-      });
+      const late = setImmediate(fallBehind);
       try {
         await emitting;
       } finally {
@@ -54,8 +64,9 @@ function createHandler(wait: () => Promise<void>): object {
   };
 }
 
-/** `onDrained` is called whenever there is nothing to read. */
-async function* readAtOnce<T>(stream: AsyncIterable<T>, onDrained: () => void): AsyncGenerator<T> {
+type Watch = { onBacklog(): void; onDrained(): void };
+
+async function* readAtOnce<T>(stream: AsyncIterable<T>, { onBacklog, onDrained }: Watch): AsyncGenerator<T> {
   const iterator = stream[Symbol.asyncIterator]();
   let items: T[] = [];
   let wakeUp = Promise.withResolvers<void>();
@@ -66,6 +77,7 @@ async function* readAtOnce<T>(stream: AsyncIterable<T>, onDrained: () => void): 
         const { done, value } = await iterator.next();
         if (done === true) return;
         items.push(value);
+        if (items.length > MAX_BACKLOG) onBacklog();
         wakeUp.resolve();
       }
     } finally {

@@ -33,6 +33,8 @@ type Run = {
   readonly graph: CompiledGraph;
   readonly saver: Saver;
   readonly context: CallContext;
+  /** Aborts too when something cannot be stored. */
+  readonly signal: AbortSignal;
   readonly library: Library;
 };
 
@@ -42,47 +44,57 @@ export async function runGraph(params: RunToStart, context: CallContext, parts: 
   const hidden = new Set(params.hidden);
   const runContext: unknown = params.context === undefined ? undefined : JSON.parse(params.context);
   const compiled = await source({ config, purpose: 'threads.create_run', context: runContext });
+  const broken = new AbortController();
   const saver = createSaver({
     callServer: context.callServer,
     describe: (found) => describeCheckpoint(found, hidden),
+    onFailure: (error) => broken.abort(error),
   });
+  const signal = AbortSignal.any([context.signal, broken.signal]);
   try {
     return await withCopy(compiled, saver, (graph) =>
-      execute({ params, config, hidden, graph, saver, context, library }),
+      execute({ params, config, hidden, graph, saver, context, signal, library }),
     );
   } finally {
-    // A cancelled graph stores its progress after its stream has ended, in this turn of the event loop.
-    if (context.signal.aborted) await new Promise(setImmediate);
     await saver.end();
+    // A run of which something could not be stored has not been.
+    broken.signal.throwIfAborted();
   }
 }
 
 async function execute(run: Run): Promise<RunEnd> {
-  const { params, graph, saver, context, library } = run;
-  context.signal.throwIfAborted();
+  const { params, graph, saver, context, signal, library } = run;
+  signal.throwIfAborted();
   const progress = createRunProgress();
   const start = await findStartPoint(params, graph, saver);
   if (start.kind === 'interrupt') await emitInterrupt(run, start.state, progress);
   else await stream(run, progress, start.kind === 'beginning');
+  // The library tells of a checkpoint when it starts the step that follows.
+  if (mayStopAfterNode(run))
+    progress.set(await graph.getState({ configurable: { thread_id: params.thread_id } }));
   if (params.feedback_keys !== undefined && params.feedback_keys.length > 0) {
     await context.emit([await createFeedbackEvent(library, params.run_id, params.feedback_keys)]);
   }
   return progress.end();
 }
 
+function mayStopAfterNode({ params, graph }: Run): boolean {
+  return (params.interrupt_after ?? graph.interruptAfter ?? []).length > 0;
+}
+
 async function stream(run: Run, progress: RunProgress, isBeginning: boolean): Promise<void> {
-  const { params, config, hidden, graph, context, library } = run;
+  const { params, config, hidden, graph, context, signal, library } = run;
   const emission = createEmission();
   const configurable = configurableAt(config, isBeginning ? params.checkpoint : undefined);
   const tracer = await createTracer(library, configurable, hidden);
   const options = {
     ...createRunOptions(params, config, library.version),
     configurable,
-    signal: context.signal,
+    signal,
     callbacks: [emission.handler, ...(tracer === undefined ? [] : [tracer])],
   };
   const release = (): void => emission.end();
-  context.signal.addEventListener('abort', release);
+  signal.addEventListener('abort', release);
   try {
     const events = streamRun({
       graph,
@@ -95,7 +107,7 @@ async function stream(run: Run, progress: RunProgress, isBeginning: boolean): Pr
     });
     for await (const event of events) await emission.send(context.emit([event]));
   } finally {
-    context.signal.removeEventListener('abort', release);
+    signal.removeEventListener('abort', release);
     emission.end();
   }
 }
