@@ -150,6 +150,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/streams/run-reading.ts':
     'test/platform/agent-server/streams/run-streams.test.ts',
   'src/platform/agent-server/streams/run-watch.ts': 'test/platform/agent-server/streams/run-streams.test.ts',
+  'src/platform/agent-server/streams/thread-runs.ts':
+    'test/platform/agent-server/streams/thread-stream.test.ts',
   'src/platform/agent-server/streams/stored-events.ts':
     'test/platform/agent-server/streams/run-streams.test.ts',
   'src/platform/agent-server/threads/history-routes.ts':

@@ -50,6 +50,7 @@
     create index on agent_threads using gin (metadata jsonb_path_ops);
     create index on agent_threads using gin (searched_values jsonb_path_ops);
     create index on agent_threads (status) where not is_temporary;
+    create index on agent_threads (thread_id) where is_temporary;
     create index on agent_threads (created_at, thread_id) where not is_temporary;
     create index on agent_threads (updated_at, thread_id) where not is_temporary;
     create index on agent_threads (state_updated_at, thread_id) where not is_temporary;
@@ -128,7 +129,6 @@
       created_at timestamptz not null default now(),
       primary key (run_id, id)
     );
-    create index on agent_run_events (created_at);
 
     -- Names of checkpoints are compared by their bytes, which is their order, with any locale of the database.
     create table agent_checkpoints (

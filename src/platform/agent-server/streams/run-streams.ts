@@ -68,6 +68,7 @@ const UNREAD_MS = 10_000;
 /** An attempt that does not know how many events were sent before it, where none is stored, begins far behind them. */
 const ATTEMPT_EVENTS = 1_000_000_000;
 
+const CLOSED = 'the process is shutting down';
 /** Of ended runs together: the oldest are forgotten first. */
 const ALL_UNREAD_BYTES = 32 * 1024 * 1024;
 
@@ -86,6 +87,7 @@ class Streams implements RunStreams {
   readonly #unread: Map<RunChannel, number> = new Map();
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
+  #isClosed = false;
 
   constructor(parts: RunStreamsParts) {
     const { notices, log, store, sweepMs } = parts;
@@ -155,11 +157,12 @@ class Streams implements RunStreams {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#unsubscribe();
     clearInterval(this.#timer);
     this.followed.close();
-    for (const writer of this.#writers.values()) writer.close(new LostRun('the process is shutting down'));
-    for (const channel of this.#channels.values()) channel.cut('the process is shutting down');
+    for (const writer of this.#writers.values()) writer.close(new LostRun(CLOSED));
+    for (const channel of this.#channels.values()) channel.cut(CLOSED);
     await this.#watch.close();
   }
 
@@ -181,6 +184,7 @@ class Streams implements RunStreams {
   #join(runId: string, cursor: number): Joined {
     const channel = this.#channelOf(runId);
     const reader = channel.join(cursor);
+    if (this.#isClosed) reader.cut(CLOSED);
     if (!channel.isHere && !channel.hasEnded) this.#watch.add(channel);
     return { channel, reader };
   }

@@ -1,4 +1,4 @@
-// Streaming routes behind a listener, without a database: anybody may call them.
+// Streaming routes behind a listener: anybody may call them. Without a database, unless one is given.
 import { createLog } from '../../../../src/base/log.ts';
 import { anyone } from '../../../../src/platform/api/access.ts';
 import { noProxies } from '../../../../src/platform/api/client-address.ts';
@@ -9,7 +9,7 @@ import { byteStream, eventStream } from '../../../../src/platform/api/responses.
 import { defineRoute, type Route, type Streaming } from '../../../../src/platform/api/route.ts';
 import { openServer, type Server } from '../../../../src/platform/api/server.ts';
 import { createAuthenticator } from '../../../../src/platform/identity/authentication.ts';
-import { openDatabase } from '../../../../src/platform/store/database.ts';
+import { openDatabase, type Store } from '../../../../src/platform/store/database.ts';
 import { onePool } from '../../../support/platform-database.ts';
 import { WireClient } from '../../../support/wire-client.ts';
 
@@ -61,6 +61,7 @@ export type StreamScene = AsyncDisposable & {
 export async function openStreams(
   routes: readonly Route[],
   limits: Partial<ServerLimits> = {},
+  database?: Store,
 ): Promise<StreamScene> {
   const lines: string[] = [];
   const log = createLog('info', { write: (line) => void lines.push(line) });
@@ -69,7 +70,7 @@ export async function openStreams(
   const authenticator = createAuthenticator({ now: () => Date.now() });
   const server = await openServer({
     api: createApi(routes, {
-      pools: onePool(store),
+      pools: onePool(database ?? store),
       authenticator,
       log,
       limits: { ...defaultLimits, bodyBytes: 1024 },

@@ -1,0 +1,111 @@
+// The runs of a thread as one stream: one run after another, until the client leaves. The id of an event is the position of
+// its run on the thread and its number in the run.
+import { EndedEarly } from '../../../base/http/http-response.ts';
+import type { ServerEvent } from '../../api/stream/event-stream.ts';
+import type { Database } from '../../store/database.ts';
+import type { RunEvent } from './event-queue.ts';
+import type { RunStreams } from './run-streams.ts';
+import { findThreadStart, listRunsAfter, type ThreadRun } from './thread-runs.ts';
+
+export const THREAD_STREAM_MODES = ['run_modes', 'lifecycle', 'state_update'] as const;
+export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
+
+export type ThreadToStream = {
+  readonly threadId: string;
+  readonly modes: ReadonlySet<ThreadStreamMode>;
+  readonly lastEventId: string | undefined;
+  readonly signal: AbortSignal;
+};
+
+export type ThreadStreamParts = {
+  readonly db: Pick<Database, 'selectFrom'>;
+  readonly streams: Pick<RunStreams, 'read' | 'followed'>;
+};
+
+type Batch = readonly ServerEvent[];
+
+/** Runs that begin here while the client still reads an earlier one. A client that is so far behind is cut. */
+const MAX_OPENED = 100;
+
+export async function* streamThread(
+  { db, streams }: ThreadStreamParts,
+  { threadId, modes, lastEventId, signal }: ThreadToStream,
+): AsyncGenerator<Batch, void, undefined> {
+  const opened = new Map<string, AsyncIterable<readonly RunEvent[]>>();
+  const read = (runId: string, after: number) => streams.read(runId, { after, signal });
+  const done = new Set<string>();
+  let changed = Promise.withResolvers<void>();
+  const onChange = (): void => changed.resolve();
+  const unfollow = streams.followed.follow(threadId, {
+    onOpen(runId) {
+      if (!done.has(runId) && !opened.has(runId) && opened.size < MAX_OPENED)
+        opened.set(runId, read(runId, -1));
+      onChange();
+    },
+    onChange,
+  });
+  signal.addEventListener('abort', onChange);
+  try {
+    const resumed = parseThreadEventId(lastEventId);
+    const start = resumed === undefined ? await findThreadStart(db, threadId) : { ...resumed, ended: [] };
+    for (const runId of start.ended) done.add(runId);
+    let { position } = start;
+    while (!signal.aborted) {
+      changed = Promise.withResolvers();
+      const runs = (await listRunsAfter(db, threadId, position)).filter(({ runId }) => !done.has(runId));
+      const run = runs.find(({ hasBegun }) => hasBegun);
+      if (run === undefined) {
+        await changed.promise;
+        continue;
+      }
+      if (opened.size === MAX_OPENED) throw new EndedEarly('the client reads too slowly');
+      done.add(run.runId);
+      const after = run.position === resumed?.inRun?.position ? resumed.inRun.number : -1;
+      const events = (after === -1 ? opened.get(run.runId) : undefined) ?? read(run.runId, after);
+      opened.delete(run.runId);
+      yield* streamOne(events, run, modes);
+      if (signal.aborted) return;
+      if (modes.has('run_modes') || modes.has('lifecycle')) yield [toRunDone(run)];
+      position = runs[0] === run ? run.position : position;
+    }
+  } finally {
+    signal.removeEventListener('abort', onChange);
+    unfollow();
+  }
+}
+
+async function* streamOne(
+  events: AsyncIterable<readonly RunEvent[]>,
+  run: ThreadRun,
+  modes: ReadonlySet<ThreadStreamMode>,
+): AsyncGenerator<Batch, void, undefined> {
+  for await (const batch of events) {
+    const wanted = batch.filter(
+      ({ event }) => modes.has('run_modes') || (modes.has('lifecycle') && event === 'metadata'),
+    );
+    if (wanted.length > 0)
+      yield wanted.map(({ id, event, data }) => ({ id: `${run.position}.${id}`, event, text: data }));
+  }
+}
+
+function toRunDone({ runId, position }: ThreadRun): ServerEvent {
+  return { id: `${position}.`, event: 'metadata', data: { status: 'run_done', run_id: runId } };
+}
+
+type ThreadPlace = {
+  /** Runs after this one come. */
+  readonly position: number;
+  /** The first of them is read after this event. */
+  readonly inRun?: { readonly position: number; readonly number: number };
+};
+
+/** From which run and after which of its events a client goes on; `-1` is before all that is kept. */
+function parseThreadEventId(text: string | undefined): ThreadPlace | undefined {
+  if (text === '-1') return { position: -1 };
+  const [, run, number] = /^(\d{1,15})\.(\d{0,15})$/.exec(text ?? '') ?? [];
+  if (run === undefined) return undefined;
+  const position = Number(run);
+  return number === ''
+    ? { position }
+    : { position: position - 1, inRun: { position, number: Number(number) } };
+}

@@ -1,0 +1,132 @@
+// The runs of a thread as one stream, in the process that executes them and in another one.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ServerEvent } from '../../../../src/platform/api/stream/event-stream.ts';
+import {
+  streamThread,
+  type ThreadToStream,
+} from '../../../../src/platform/agent-server/streams/thread-stream.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
+import { createRun, numbered, startProcess, type TestProcess } from './streams-scene.ts';
+
+let database: TestDatabase;
+let first: TestProcess;
+let second: TestProcess;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  [first, second] = await Promise.all([startProcess(database), startProcess(database)]);
+});
+afterAll(async () => {
+  await first?.[Symbol.asyncDispose]();
+  await second?.[Symbol.asyncDispose]();
+  await database?.[Symbol.asyncDispose]();
+});
+
+/** Reads a thread until it is stopped. */
+function follow(
+  { streams, store }: TestProcess,
+  over: Partial<ThreadToStream> & { readonly threadId: string },
+) {
+  const left = new AbortController();
+  const modes = new Set(['run_modes'] as const);
+  const call = { modes, lastEventId: undefined, signal: left.signal, ...over };
+  const stream = streamThread({ db: store.db, streams }, call);
+  const seen: ServerEvent[] = [];
+  return {
+    seen,
+    /** Until so many runs are done. */
+    async readRuns(count: number): Promise<string[]> {
+      while (seen.filter(isDone).length < count) {
+        const { value, done } = await stream.next();
+        if (done === true) break;
+        seen.push(...value);
+      }
+      return seen.map(({ event, text, data }) => `${event} ${text ?? JSON.stringify(data)}`);
+    },
+    async stop(): Promise<void> {
+      const next = stream.next();
+      left.abort();
+      expect((await next).done).toBe(true);
+    },
+  };
+}
+
+const isDone = ({ data }: ServerEvent): boolean => data !== undefined;
+
+async function execute(process: TestProcess, runId: string, count: number): Promise<void> {
+  const writer = await process.streams.open(await process.claim(runId));
+  await writer.write(numbered(0, count));
+  await process.finish(runId);
+  await writer.end();
+}
+
+const linesOf = (runId: string, count: number): string[] => [
+  `metadata {"run_id":"${runId}","attempt":1}`,
+  ...Array.from({ length: count }, (_, index) => `custom ${index}`),
+  `metadata {"status":"run_done","run_id":"${runId}"}`,
+];
+
+describe.each([
+  ['here', () => first],
+  ['in another process', () => second],
+])('runs that are executed %s', (_, executing) => {
+  it('come one after another, from the first that has not ended', async () => {
+    const ended = await createRun(first.store);
+    const { threadId } = ended;
+    await execute(executing(), ended.runId, 1);
+    const waiting = await createRun(first.store, { threadId });
+    const reader = follow(first, { threadId });
+    const read = reader.readRuns(2);
+    // The reader has said in both processes that it follows the thread.
+    await notified(first, second);
+    await execute(executing(), waiting.runId, 3);
+    const next = await createRun(first.store, { threadId });
+    await execute(executing(), next.runId, 2);
+    expect(await read).toEqual([...linesOf(waiting.runId, 3), ...linesOf(next.runId, 2)]);
+    await reader.stop();
+  });
+});
+
+/** Resolves when what the one has sent before has arrived at the other. */
+async function notified(from: TestProcess, to: TestProcess): Promise<void> {
+  const { runId } = await createRun(from.store);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const unsubscribe = to.notices.subscribe({
+    onNotice: (notice) => ('runId' in notice && notice.runId === runId ? resolve() : undefined),
+    onMissed: () => undefined,
+  });
+  // After the first question of the reader.
+  await new Promise(setImmediate);
+  from.notices.send({ kind: 'cancel', runId });
+  await promise;
+  unsubscribe();
+}
+
+it('goes on after the last event that the client has', async () => {
+  const one = await createRun(first.store, { isResumable: true });
+  const two = await createRun(first.store, { threadId: one.threadId, isResumable: true });
+  await execute(first, one.runId, 2);
+  await execute(first, two.runId, 2);
+  const all = follow(second, { threadId: one.threadId, lastEventId: '-1' });
+  const lines = await all.readRuns(2);
+  expect(lines).toEqual([...linesOf(one.runId, 2), ...linesOf(two.runId, 2)]);
+  await all.stop();
+  for (const [index, { id }] of all.seen.entries()) {
+    if (index === lines.length - 1) break;
+    const again = follow(second, { threadId: one.threadId, lastEventId: id });
+    const done = all.seen.slice(index + 1).filter(isDone).length;
+    expect(await again.readRuns(done)).toEqual(lines.slice(index + 1));
+    await again.stop();
+  }
+});
+
+it('has the beginnings and ends of runs alone in the mode lifecycle', async () => {
+  const { runId, threadId } = await createRun(first.store);
+  const reader = follow(first, { threadId, modes: new Set(['lifecycle']) });
+  const read = reader.readRuns(1);
+  await notified(first, second);
+  await execute(first, runId, 3);
+  const [start, end] = [linesOf(runId, 3)[0], linesOf(runId, 3).at(-1)];
+  expect(await read).toEqual([start, end]);
+  await reader.stop();
+});
