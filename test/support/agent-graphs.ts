@@ -10,7 +10,9 @@ import {
   MessagesAnnotation,
   Send,
   StateGraph,
+  StateSchema,
 } from '@langchain/langgraph';
+import { z } from 'zod';
 
 class WordsModel extends BaseChatModel {
   _llmType(): string {
@@ -193,3 +195,9 @@ export const emits = new StateGraph(Count)
   .addConditionalEdges('emit', ({ count }) => (count < 500 ? 'emit' : '__end__'), ['emit', '__end__'])
   .compile()
   .withConfig({ recursionLimit: 1000 });
+
+/** Built with a schema, which has a JSON Schema. */
+export const described = new StateGraph(new StateSchema({ name: z.string() }))
+  .addNode('keep', () => ({}))
+  .addEdge('__start__', 'keep')
+  .compile();
