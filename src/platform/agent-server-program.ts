@@ -15,6 +15,7 @@ import {
   toAgentSettings,
 } from './agent-server/configuration/settings.ts';
 import { prepareGround } from './agent-server/system/ground.ts';
+import { WorkerStartError } from './agent-server/workers/worker.ts';
 import { parsePlatformConfig, type PlatformConfig, stateHome } from './config.ts';
 import { openPlatform, type Platform, type PlatformParts } from './platform.ts';
 import { openStorage, type Storage } from './storage.ts';
@@ -92,10 +93,12 @@ export async function openAgentServer(
   const { module, ...service } = createAgentServer({ deployment, settings });
   const storage = openGround(ground, log);
   const { listen } = variables;
-  const platform = await openPlatform(ground, {
+  const opening = openPlatform(ground, {
     ...{ ...rest, log, storage, modules: [module] },
     service: { ...service, listen, listenSetting: '--listen or SALLYPORT_AGENT_LISTEN' },
   });
+  const platform = await opening.catch(toIssue);
+  if ('loc' in platform) return { ok: false, issues: [platform] };
   opened.move();
   return {
     ok: true,
@@ -107,6 +110,12 @@ export async function openAgentServer(
       },
     },
   };
+}
+
+/** What a worker says about an export is about the configuration file; throws any other error again. */
+function toIssue(error: unknown): Issue {
+  if (!(error instanceof WorkerStartError) || error.failure === undefined) throw error;
+  return { loc: [error.failure.key], msg: error.failure.message, type: 'value_error' };
 }
 
 async function openGround(ground: PlatformConfig, log: Log): Promise<Storage> {

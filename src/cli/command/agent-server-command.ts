@@ -27,8 +27,8 @@ export const agentServerCommand = {
     },
     auth: {
       type: 'string',
-      value: 'keys|none',
-      text: 'without a handler: keys of the platform in the database, or nobody is authenticated',
+      value: 'none',
+      text: 'off loopback, without a handler and without keys: everybody is let in',
       variable: 'SALLYPORT_AGENT_AUTH',
     },
     'key-file': {
@@ -41,7 +41,7 @@ export const agentServerCommand = {
   },
   notes: [
     'Graphs and handlers run in child processes with the packages of their own folder.',
-    'Off loopback the configuration needs auth.path, or --key-file, --auth keys or --auth none must be given.',
+    'Off loopback the configuration needs auth.path, or --key-file or --auth none must be given.',
   ],
   examples: [
     'sallyport agent-server --config langgraph.json',

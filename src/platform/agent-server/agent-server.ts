@@ -1,15 +1,23 @@
 // One agent server in its process: what the module starts, and the routes over it. Nothing here loads code of the deployment:
 // that runs in workers alone.
+import type { Access } from '../api/access.ts';
 import type { ErrorFormat } from '../api/contract/error-formats.ts';
 import type { Metrics } from '../api/metrics.ts';
 import type { DocumentOptions } from '../api/openapi/documents.ts';
 import type { Route } from '../api/route.ts';
 import type { Module } from '../module.ts';
+import { createKeyAccess } from './access/key-access.ts';
+import { createAssistantRoutes } from './assistants/assistant-routes.ts';
 import type { Deployment } from './configuration/deployment.ts';
 import type { AgentSettings } from './configuration/settings.ts';
 import { agentServer } from './module.ts';
+import { type RunningParts, startParts } from './running-parts.ts';
+import { createThreadStreamRoute } from './streams/thread-stream-route.ts';
 import { withAgentDocuments } from './system/document-routes.ts';
 import { errorsOf, finishRoutes } from './system/finished-routes.ts';
+import { createLaterRoutes } from './system/later-routes.ts';
+import { createTruncateRoute } from './system/truncate-route.ts';
+import { createThreadRoutes } from './threads/thread-routes.ts';
 
 export type AgentServer = {
   readonly module: Module;
@@ -18,24 +26,55 @@ export type AgentServer = {
   onMetrics(metrics: Metrics): void;
 };
 
-export function createAgentServer({
-  deployment: { http },
-  settings,
-}: {
-  readonly deployment: Deployment;
-  readonly settings: AgentSettings;
-}): AgentServer {
+type Served = { readonly deployment: Deployment; readonly settings: AgentSettings };
+
+export function createAgentServer(served: Served): AgentServer {
+  const { http } = served.deployment;
+  const { settings } = served;
   const finish = (routes: readonly Route[]): readonly Route[] => finishRoutes(routes, { http, settings });
   let metrics: Metrics | undefined;
+  let running: RunningParts | undefined;
+  /** Routes are made after the start. */
+  const parts = (): RunningParts => {
+    if (running === undefined) throw new Error('the agent server has not started');
+    return running;
+  };
   return {
     errors: errorsOf(settings),
     onMetrics: (created) => void (metrics = created),
     withDocuments: ({ routes, version, isReady }) =>
       withAgentDocuments({
-        ...{ routes, version, isReady, finish, operators: undefined },
+        ...{ routes, version, isReady, finish, access: parts().gate.access },
         isDisabled: http.disabled.has('meta'),
+        operators: operatorsOf(settings, parts()),
         metrics: () => metrics,
       }),
-    module: { ...agentServer, routes: () => finish([]) },
+    module: {
+      ...agentServer,
+      async start(context) {
+        await using opened = new AsyncDisposableStack();
+        running = await startParts(context, served, opened);
+        const { queue } = running;
+        const closing = opened.move();
+        return { drain: () => queue.drain(), close: () => closing.disposeAsync() };
+      },
+      routes: () => finish(routesOf(served, parts())),
+    },
   };
+}
+
+/** A handler lets users of the deployment in: of those who are not, the ones with a key operate it. */
+function operatorsOf({ access }: AgentSettings, { gate, keys }: RunningParts): Access | undefined {
+  if (access !== 'handler') return gate.access;
+  return keys && createKeyAccess({ keys, readHeaders: () => ({}) });
+}
+
+function routesOf({ deployment, settings }: Served, parts: RunningParts): readonly Route[] {
+  return [
+    ...createAssistantRoutes({ ...parts, deployment }),
+    ...createThreadRoutes({ ...parts, deployment }),
+    createThreadStreamRoute(parts),
+    ...createLaterRoutes(parts.gate.access),
+    ...(settings.allowsTruncate ? [createTruncateRoute(parts.gate.access)] : []),
+  ];
 }

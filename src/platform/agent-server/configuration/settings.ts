@@ -12,17 +12,15 @@ import {
 import { mountPrefix } from './graph-file.ts';
 
 /**
- * Who is let in. `handler`: whom the authentication handler of the deployment accepts. `keys`: whoever has a key of the
- * platform, all as one owner. `key_file`: whoever has a key of the file. `none`: everybody who reaches the listener.
+ * Who is let in. `handler`: whom the authentication handler of the deployment accepts. `key_file`: whoever has a key of the
+ * file. `none`: everybody who reaches the listener.
  */
-export type AgentAccess = 'handler' | 'keys' | 'key_file' | 'none';
+export type AgentAccess = 'handler' | 'key_file' | 'none';
 
 export type AgentSettings = {
   readonly access: AgentAccess;
   /** One key a line. With a handler, these keys admit the studio. */
   readonly keyFile: string | undefined;
-  /** Whether a key of the platform in the database counts; with a handler, for the studio. */
-  readonly acceptsPlatformKeys: boolean;
   /** `--studio`, on loopback alone: the header of the studio counts without a key. */
   readonly isStudio: boolean;
   /** Runs that one worker has at once. */
@@ -73,10 +71,12 @@ const json = z.string().transform((text, context): unknown => {
 // A timer of Node has 31 bits of milliseconds.
 const seconds = z.int().max(2_000_000);
 
+const NO_KEYS = 'must be none: name the accepted keys by SALLYPORT_AGENT_KEY_FILE';
+
 const schema = z.strictObject({
   listen: listen.prefault('127.0.0.1:2024'),
   data_dir: z.string().min(1).optional(),
-  auth: z.enum(['keys', 'none']).optional(),
+  auth: z.literal('none', NO_KEYS).optional(),
   key_file: z.string().min(1).optional(),
   studio: z.boolean().default(false),
   jobs_per_worker: z.int().min(1).max(1000).default(10),
@@ -134,13 +134,12 @@ export function toAgentSettings(given: AgentVariables, hasHandler: boolean): Par
   const isExposed = isExposedListen(given.listen);
   const issues = accessIssues(given, { hasHandler, isExposed });
   if (issues.length > 0) return { ok: false, issues };
-  const alone = given.key_file === undefined ? (given.auth ?? 'none') : 'key_file';
+  const alone = given.key_file === undefined ? 'none' : 'key_file';
   return {
     ok: true,
     value: {
       access: hasHandler ? 'handler' : alone,
       keyFile: given.key_file,
-      acceptsPlatformKeys: given.auth === 'keys',
       isStudio: given.studio,
       jobsPerWorker: given.jobs_per_worker,
       workers: given.workers ?? Math.max(2, availableParallelism()),
@@ -176,7 +175,7 @@ function accessIssues(
   if (isExposed && !hasHandler && keyFile === undefined && auth === undefined)
     return issue(
       'SALLYPORT_AGENT_LISTEN',
-      'is reachable from other machines, and nobody is authenticated: configure auth.path, set SALLYPORT_AGENT_KEY_FILE, or SALLYPORT_AGENT_AUTH to keys or none',
+      'is reachable from other machines, and nobody is authenticated: configure auth.path, set SALLYPORT_AGENT_KEY_FILE, or SALLYPORT_AGENT_AUTH to none',
     );
   return [];
 }

@@ -16,7 +16,9 @@ export type DocumentParts = {
   readonly version: string;
   /** `http.disable_meta`: liveness alone, which asks nothing. */
   readonly isDisabled: boolean;
-  /** Who may read the metrics; undefined: nobody. */
+  /** For what tells more than that the server is there. */
+  readonly access: Access;
+  /** For metrics, which count the requests of all users; undefined: nobody reads them here. */
   readonly operators: Access | undefined;
   /** Undefined where metrics are served elsewhere. */
   metrics(): Pick<Metrics, 'contentType' | 'read'> | undefined;
@@ -32,7 +34,12 @@ export function withAgentDocuments(parts: DocumentParts): readonly Route[] {
   const describe = (): OpenApiDocument => toOpenApi(all, API_VERSION, FACTS);
   const own = parts.isDisabled
     ? [livenessRoute(parts)]
-    : [livenessRoute(parts), infoRoute(parts), ...descriptionRoutes(describe), ...metricsRoutes(parts)];
+    : [
+        livenessRoute(parts),
+        infoRoute(parts),
+        ...descriptionRoutes(parts, describe),
+        ...metricsRoutes(parts),
+      ];
   const all: readonly Route[] = [...parts.routes, ...parts.finish(own)];
   return all;
 }
@@ -77,12 +84,12 @@ function infoRoute({ version }: DocumentParts): Route {
 }
 
 /** Made with the first request for it: most processes never get one. */
-function descriptionRoutes(describe: () => OpenApiDocument): readonly Route[] {
+function descriptionRoutes({ access }: DocumentParts, describe: () => OpenApiDocument): readonly Route[] {
   let text: string | undefined;
   let page: ReturnType<typeof toPage> | undefined;
   return [
     defineRoute({
-      ...{ ...shared, tracking, path: '/openapi.json', summary: 'OpenAPI document' },
+      ...{ ...shared, tracking, access, path: '/openapi.json', summary: 'OpenAPI document' },
       responses: { 200: { textType: 'application/json', schema: z.record(z.string(), z.unknown()) } },
       async handle() {
         text ??= JSON.stringify(describe());
@@ -90,7 +97,7 @@ function descriptionRoutes(describe: () => OpenApiDocument): readonly Route[] {
       },
     }),
     defineRoute({
-      ...{ ...shared, tracking, path: '/docs', summary: 'API reference (HTML)' },
+      ...{ ...shared, tracking, access, path: '/docs', summary: 'API reference (HTML)' },
       responses: { 200: { textType: 'text/html' } },
       async handle() {
         page ??= toPage(describe());
@@ -100,11 +107,11 @@ function descriptionRoutes(describe: () => OpenApiDocument): readonly Route[] {
   ];
 }
 
-function metricsRoutes({ metrics, operators }: DocumentParts): readonly Route[] {
-  if (operators === undefined) return [];
+function metricsRoutes({ metrics, operators: access }: DocumentParts): readonly Route[] {
+  if (access === undefined) return [];
   const route = defineRoute({
     ...{ ...shared, tracking, path: '/metrics', summary: 'Metrics of this process, for Prometheus' },
-    access: operators,
+    access,
     failures: [404],
     responses: { 200: { textType: 'text/plain' } },
     async prepare() {

@@ -1,0 +1,59 @@
+// What runs as long as an agent server: its workers, the streams and the queue of runs; made in one order, and closed in the
+// reverse one.
+import type { StartContext } from '../module.ts';
+import { createGate } from './access/deployment-gate.ts';
+import type { Gate } from './access/gate.ts';
+import { openKeyFile } from './access/key-file.ts';
+import type { KeyPort } from './access/keys.ts';
+import { openRunUser } from './access/run-users.ts';
+import { ensureDefaultAssistants } from './assistants/default-assistants.ts';
+import { createCheckpointPort } from './checkpoints/checkpoint-port.ts';
+import type { Deployment } from './configuration/deployment.ts';
+import type { AgentSettings } from './configuration/settings.ts';
+import { createRunQueue, type RunQueue } from './queue/run-queue.ts';
+import { openRunNotices, type RunNotices } from './streams/run-notices.ts';
+import { createRunStreams, type RunStreams } from './streams/run-streams.ts';
+import { startStreamExpiry } from './streams/stream-expiry.ts';
+import type { GraphWorkers } from './workers/graph-workers.ts';
+import { startGraphWorkers } from './workers/started-workers.ts';
+import { defaultWorkerLimits } from './workers/worker-limits.ts';
+
+export type RunningParts = Pick<StartContext, 'store' | 'vault' | 'log'> & {
+  readonly gate: Gate;
+  /** Undefined where no key is known. */
+  readonly keys: KeyPort | undefined;
+  readonly workers: GraphWorkers;
+  readonly notices: RunNotices;
+  readonly streams: RunStreams;
+  readonly queue: RunQueue;
+};
+
+/** What is made is closed with `opened`. Rejects with a WorkerStartError when the deployment cannot be loaded. */
+export async function startParts(
+  { store: long, admission, vault, log, notifications }: StartContext,
+  { deployment, settings }: { readonly deployment: Deployment; readonly settings: AgentSettings },
+  opened: AsyncDisposableStack,
+): Promise<RunningParts> {
+  const { keyFile } = settings;
+  const keys = keyFile === undefined ? undefined : await openKeyFile(keyFile, log);
+  const limits = { ...defaultWorkerLimits, workers: settings.workers };
+  const workers = opened.adopt(await startGraphWorkers({ deployment, limits, log }), (one) => one.close());
+  const gate = createGate({ deployment, settings, workers, keys, log });
+  // Ends of runs, claims and leases are short, and must not wait behind long statements.
+  const store = admission?.pools.writes ?? long;
+  await ensureDefaultAssistants(store, deployment.graphs);
+  const notices = opened.adopt(await openRunNotices({ store, notifications, log }), (one) => one.close());
+  const streams = opened.adopt(createRunStreams({ store, notices, log }), (one) => one.close());
+  const ttlSeconds = settings.resumableTtlSeconds;
+  opened.adopt(startStreamExpiry({ store: long, log, ttlSeconds }), (one) => one.close());
+  const queue = createRunQueue({
+    ...{ store, notices, workers, streams, log, owner: streams.processId },
+    places: settings.jobsPerWorker * settings.workers,
+    timeoutMs: settings.runTimeoutSeconds * 1000,
+    drainMs: settings.drainSeconds * 1000,
+    createCheckpoints: (scope) => createCheckpointPort(store, scope),
+    openUser: (runId) => openRunUser(store.db, vault, runId),
+  });
+  opened.adopt(queue, (one) => one.close());
+  return { ...{ store, vault, log, gate, keys, workers, notices, streams, queue } };
+}
