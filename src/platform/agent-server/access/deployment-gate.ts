@@ -41,7 +41,8 @@ export function createGate(parts: GateParts): Gate {
   }
   const { handlerTimeoutMs: timeoutMs, workers } = parts;
   const calls = createHandlerCalls({ workers, log, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
-  const studio = { isDisabled: deployment.auth?.disableStudio === true, isLocal: settings.isStudio, keys };
+  const isDisabled = deployment.auth?.disableStudio === true;
+  const studio = { isDisabled, isLocal: settings.isStudio, keys, cors: deployment.http.cors };
   const access = createHandlerAccess({ calls, studio, readHeaders });
   return {
     access,

@@ -1,5 +1,6 @@
 // Lets in whom the authentication handler of the deployment accepts, or the studio. The handler is asked for every request:
 // nothing that it returned is kept for another one.
+import { createHash } from 'node:crypto';
 import type { AgentUser, RequestToAuthenticate } from '../../../agent-worker/protocol/calls.ts';
 import { DomainError, GivenRefusal } from '../../../base/domain-error.ts';
 import type { RequestHead } from '../../../base/http/request-head.ts';
@@ -31,15 +32,19 @@ export function createHandlerAccess({ calls, studio, readHeaders }: HandlerAcces
       }),
     // Only the handler could say more, and a transaction must not wait for it.
     confirm: async (_, granted) => granted,
-    callerOf: ({ user }) => user?.identity ?? 'anyone',
+    callerOf: ({ party }) => party?.key ?? 'anyone',
     findRevoked: async () => new Set(),
   };
 }
 
-/** Users share limits with nobody. */
+/** Users share limits with nobody. The names of parties are remembered for a while, so that none is long. */
 function toGrant(user: AgentUser): Pick<AgentGrant, 'user' | 'party'> {
-  return { user, party: { organization: user.identity, key: user.identity } };
+  const { identity } = user;
+  const name = identity.length <= MAX_NAME ? identity : createHash('sha256').update(identity).digest('hex');
+  return { user, party: { organization: `user ${name}`, key: name } };
 }
+
+const MAX_NAME = 128;
 
 async function authenticate(calls: HandlerCalls, entry: Entry): Promise<AgentUser> {
   try {

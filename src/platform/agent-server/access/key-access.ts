@@ -26,8 +26,11 @@ export function createKeyAccess({
       const owner = await takeTurn(entry, () => findOwner(keys, entry));
       return { ...toGrant(owner), headers: readHeaders(entry.head) };
     },
-    // It was valid a moment ago; streams are asked for by `findRevoked`.
-    confirm: async (_, granted) => granted,
+    async confirm(_, granted) {
+      const revoked = await keys.findRevoked(new Set([granted.keyId]));
+      if (revoked.size > 0) throw new DomainError('unauthenticated', WRONG_KEY);
+      return granted;
+    },
     callerOf: ({ keyId }) => keyId,
     async findRevoked(_, all) {
       const revoked = await keys.findRevoked(new Set(all.map(({ granted }) => granted.keyId)));
@@ -52,5 +55,5 @@ const WRONG_KEY = 'Invalid API key. If you send both X-Api-Key and Authorization
 
 function toGrant({ keyId, identity }: KeyOwner): Omit<KeyGrant, 'headers'> {
   const user: AgentUser = { identity, display_name: identity, is_authenticated: true, permissions: [] };
-  return { keyId, user, isStudio: false, party: { organization: identity, key: keyId } };
+  return { keyId, user, isStudio: false, party: { organization: `key ${identity}`, key: keyId } };
 }

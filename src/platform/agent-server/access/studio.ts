@@ -4,6 +4,7 @@ import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
 import type { RequestHead } from '../../../base/http/request-head.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Entry } from '../../api/access.ts';
+import type { CorsSettings } from '../configuration/cors-document.ts';
 import type { KeyPort } from './keys.ts';
 
 export type StudioRules = {
@@ -11,6 +12,8 @@ export type StudioRules = {
   readonly isDisabled: boolean;
   /** `--studio` */
   readonly isLocal: boolean;
+  /** Pages of other origins count on loopback only where the configuration names their origin. */
+  readonly cors: Pick<CorsSettings, 'origins' | 'originPattern'>;
   readonly keys: KeyPort | undefined;
 };
 
@@ -31,10 +34,11 @@ export function isStudioUser({ identity, kind }: AgentUser): boolean {
 }
 
 /** False where the field does not count: the handler decides then, as if it had not been sent. */
-export async function isStudio({ isDisabled, isLocal, keys }: StudioRules, entry: Entry): Promise<boolean> {
+export async function isStudio(rules: StudioRules, entry: Entry): Promise<boolean> {
+  const { isDisabled, isLocal, keys, cors } = rules;
   const { head } = entry;
   if (isDisabled || head.field('x-auth-scheme')?.toLowerCase() !== 'langsmith') return false;
-  if (isLocal && isOnLoopback(entry)) return true;
+  if (isLocal && isOnLoopback(entry) && isKnownOrigin(head.field('origin'), cors)) return true;
   const key = head.field('x-api-key');
   if (key === undefined || keys === undefined) return false;
   if ((await keys.find(key)) !== undefined) return true;
@@ -46,6 +50,14 @@ export async function isStudio({ isDisabled, isLocal, keys }: StudioRules, entry
 function isOnLoopback({ peer, head }: Pick<Entry, 'peer' | 'head'>): boolean {
   return isLoopbackAddress(peer) && isLoopbackHost(head) && head.field('x-forwarded-for') === undefined;
 }
+
+/** A browser names the origin of a page that calls another one: by default every origin may call, and would be the studio. */
+function isKnownOrigin(origin: string | undefined, { origins, originPattern }: StudioRules['cors']): boolean {
+  if (origin === undefined || (origin !== '*' && origins.includes(origin))) return true;
+  return originPattern?.test(origin) === true || LOOPBACK_ORIGIN.test(origin);
+}
+
+const LOOPBACK_ORIGIN = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/;
 
 function isLoopbackAddress(address: string): boolean {
   return address === '::1' || /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address);

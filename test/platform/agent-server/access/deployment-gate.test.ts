@@ -66,6 +66,10 @@ beforeAll(async () => {
   const onLine = (line: string): void => void logged.push(line);
   const handlers = handlerGate(changing, { keys, onLine, handlerTimeoutMs: 200 });
   const loopback = { access: 'handler', isStudio: true } as const;
+  const cors = {
+    ...{ originPattern: undefined, methods: undefined, headers: undefined, exposed: [] },
+    ...{ allowsCredentials: false, maxAgeSeconds: 0 },
+  };
   const lost = { call: () => Promise.reject(new WorkerError('lost')) };
   api = await createPlatformApi({
     routes: [
@@ -75,6 +79,13 @@ beforeAll(async () => {
       ...routesOf('changing', handlers),
       ...routesOf('app', handlers, handlers.appAccess),
       ...routesOf('studio', handlerGate(ownerAuth(), { settings: loopback })),
+      ...routesOf(
+        'studio-of-page',
+        handlerGate(ownerAuth(), {
+          settings: loopback,
+          http: { cors: { ...cors, origins: ['*', 'https://studio.example.com'] } },
+        }),
+      ),
       ...routesOf('no-studio', handlerGate(ownerAuth(), { settings: loopback, keys, disableStudio: true })),
       ...routesOf('keyless', handlerGate(ownerAuth())),
       ...routesOf('lost', handlerGate(ownerAuth(), { workers: lost })),
@@ -274,6 +285,15 @@ describe('the studio', () => {
       expect(await isStudio('/studio', options)).toBe(false);
   });
 
+  it('is no page of any origin, but of loopback and of those that are configured', async () => {
+    const from = (origin: string): Ask => ({ ...local, headers: { ...local.headers, origin } });
+    const asked = async (origin: string) => isStudio('/studio-of-page', from(origin));
+    expect(await asked('http://localhost:3000')).toBe(true);
+    expect(await asked('https://studio.example.com')).toBe(true);
+    for (const origin of ['https://example.com', 'null', '*', 'http://localhost.example.com'])
+      expect([origin, await asked(origin)]).toEqual([origin, false]);
+  });
+
   it('is let in by nothing where it is disabled', async () => {
     expect(await isStudio('/no-studio', { ...local, key: KEY })).toBe(false);
     expect((await get('/no-studio', local)).status).toBe(401);
@@ -286,12 +306,25 @@ describe('the studio', () => {
   });
 });
 
+it('a user has a rate that others do not use up, also with a name of any length', async () => {
+  const limits = { keyRequestsPerS: 1, organizationRequestsPerS: 1 };
+  await using busy = await createPlatformApi({
+    routes: routesOf('owners', handlerGate(ownerAuth())),
+    limits,
+  });
+  const ask = async (bearer: string) => (await busy.ask('GET', '/owners', { bearer })).status;
+  const [ada, other] = ['a'.repeat(10_000), `${'a'.repeat(9_999)}b`];
+  expect([await ask(ada), await ask(ada), await ask(ada)]).toEqual([200, 200, 429]);
+  expect([await ask('eve'), await ask(other)]).toEqual([200, 200]);
+});
+
 describe('the key file', () => {
   it('is read again when it has changed, and lets nobody in while it cannot be read', async () => {
     const other = 'a-key-of-the-file-0002';
     await writeFile(keyFile, `${other}\n`);
     expect((await get('/keys', { key: other })).status).toBe(200);
     expect((await get('/keys', { key: KEY })).status).toBe(401);
+    expect((await post('/keys', {}, { key: KEY })).status).toBe(401);
     await writeFile(keyFile, 'short\n');
     expect((await get('/keys', { key: other })).status).toBe(503);
     await writeFile(keyFile, `${other}\n`);
