@@ -4,6 +4,7 @@ import type { ListenAddress, SocketPath } from '../base/listen-address.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import { type Admission, createAdmission } from './api/shares/admission.ts';
 import type { ErrorFormat } from './api/contract/error-formats.ts';
+import type { Fallback } from './api/contract/fallback.ts';
 import type { Metrics } from './api/metrics.ts';
 import { createApi } from './api/pipeline.ts';
 import { type DocumentOptions, withDocuments } from './api/openapi/documents.ts';
@@ -56,7 +57,7 @@ export type Service = {
   /** The routes of the modules, and those that describe them. */
   withDocuments(options: DocumentOptions): readonly Route[];
   /** For paths that no route has. */
-  fallback?(): Route | undefined;
+  fallback?(): Fallback | undefined;
   readonly errors: ErrorFormat;
   /** Metrics that a route of the program serves. */
   onMetrics(metrics: Metrics): void;

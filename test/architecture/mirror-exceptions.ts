@@ -57,6 +57,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/worker.ts': 'test/platform/agent-server/workers/started-workers.test.ts',
   'src/agent-worker/protocol/shape.ts': 'test/agent-worker/protocol/envelope.test.ts',
+  'src/platform/api/contract/fallback.ts': 'test/platform/agent-server/app/app-fallback.test.ts',
   'src/agent-worker/load-deployment.ts': 'test/agent-worker/main.test.ts',
   'src/agent-worker/protocol/calls.ts': 'test/platform/agent-server/tables.test.ts',
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',

@@ -5,6 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 export type HttpResponse = {
   readonly status: number;
   readonly fields?: Readonly<Record<string, string>>;
+  /** Values of Set-Cookie, which cannot be joined to one. */
+  readonly cookies?: readonly string[];
   /** A stream is sent in chunks, piece by piece; leaving it early calls its `return`. */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** The connection ends after this response. */
@@ -70,13 +72,14 @@ export async function sendResponse(
   response: HttpResponse,
   options: SendOptions,
 ): Promise<void> {
-  const { status, body, fields } = response;
+  const { status, body, fields, cookies = [] } = response;
   if (outgoing.destroyed) return;
   const isStream = body !== undefined && typeof body === 'object' && Symbol.asyncIterator in body;
   // Nothing can follow a request of which some is still to come, and nobody will read it: the connection ends.
   outgoing.writeHead(status, {
     ...commonFields(options.requestId),
     ...fields,
+    ...(cookies.length > 0 && { 'Set-Cookie': [...cookies] }),
     ...(body === undefined || isStream ? {} : { 'Content-Length': Buffer.byteLength(body) }),
     ...(options.isLast || response.isLast || !incoming.complete ? { Connection: 'close' } : {}),
   });

@@ -1,4 +1,5 @@
 // What the API gets of a request, from its listener or from a test.
+import { DomainError } from '../../base/domain-error.ts';
 import type { Exchange } from '../../base/http/http-server.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
 import type { ClientAddress } from './client-address.ts';
@@ -7,6 +8,14 @@ import type { ClientAddress } from './client-address.ts';
 export function signalOf({ left, draining }: Pick<ApiRequest, 'left' | 'draining'>): AbortSignal {
   return AbortSignal.any([left(), draining]);
 }
+
+/** Of a response that is a stream or may become one. Throws a DomainError when too many are open. */
+export function openStreamOf(connection: ApiRequest['connection']): void {
+  if (!connection.openStream())
+    throw new DomainError('too_many', 'Too many streams are open: try again later', STREAM_RETRY_MS);
+}
+
+const STREAM_RETRY_MS = 5_000;
 
 export type ApiRequest = Pick<Exchange, 'head' | 'body' | 'requestId' | 'left' | 'draining' | 'closed'> & {
   /** Of the client, as far as the proxies in front are trusted. */

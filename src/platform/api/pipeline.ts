@@ -1,6 +1,5 @@
 // One request from its head to its response, in the order of trust: whether there is such a route, who calls, whether the
 // caller has the permission, what is asked; then the phases of the route. Independent of sockets.
-import { DomainError } from '../../base/domain-error.ts';
 import { type HttpResponse, jsonResponse } from '../../base/http/http-response.ts';
 import { allowedMethods, createRouteTable } from '../../base/http/route-table.ts';
 import { describeBug, errorCode } from '../../base/log.ts';
@@ -16,11 +15,12 @@ import {
   toEntry,
 } from './shares/admission.ts';
 import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
-import type { Api, ApiRequest, RequestContext } from './api-request.ts';
+import { type Api, type ApiRequest, openStreamOf, type RequestContext } from './api-request.ts';
 import { recordFailure } from './audit-events.ts';
 import { corsFields, preflight } from './contract/cors.ts';
 import { type ErrorFormat, problemErrors } from './contract/error-formats.ts';
 import { toRows } from './contract/mount.ts';
+import { type Fallback, serveFallback } from './contract/fallback.ts';
 import { apiError, type StreamError, toApiError, toStreamError } from './errors.ts';
 import { isLarge, jsonInSteps } from './json-text.ts';
 import { toMissingReference } from './missing-references.ts';
@@ -41,7 +41,7 @@ export type ApiScope = AdmissionParts & {
   /** Those of `failureRates` when absent. */
   readonly failureRates?: FailureRates;
   /** Takes the requests for paths that no route has, whatever their method. */
-  readonly fallback?: Route | undefined;
+  readonly fallback?: Fallback | undefined;
   /** The format of errors where there is no route; `problemErrors` when absent. */
   readonly errors?: ErrorFormat | undefined;
 };
@@ -74,7 +74,13 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
     const pathEnd = target.includes('?') ? target.indexOf('?') : target.length;
     const [path, search] = [target.slice(0, pathEnd), target.slice(pathEnd)];
     const { route: row, routes: rows, params } = findRoute(method, path);
-    const route = rows.length === 0 ? parts.fallback : row?.route;
+    const { fallback } = parts;
+    if (rows.length === 0 && fallback !== undefined)
+      return serveFallback(fallback, request, {
+        enter: () => enterRoute(scope, fallback, request, () => undefined),
+        toResponse: (error) => toFailure(scope, fallback, request, error).response,
+      });
+    const route = row?.route;
     if (route === undefined) {
       const others = rows.map((one) => one.route);
       return rejectRoute(others, request, parts.errors);
@@ -163,7 +169,7 @@ function storeOf({ pools, shares }: Scope, purpose: 'reads' | 'writes', party: P
 
 async function enterRoute(
   scope: Scope,
-  { access }: Route,
+  { access }: Pick<Route, 'access'>,
   request: ApiRequest,
   onKnown: (partly: Grant) => void,
 ): Promise<Grant> {
@@ -203,11 +209,8 @@ async function admitStream(
 ): Promise<void> {
   if (!hasStream(responses)) return;
   if (party !== undefined) await shares.stream(party, closed);
-  if (!connection.openStream())
-    throw new DomainError('too_many', 'Too many streams are open: try again later', STREAM_RETRY_MS);
+  openStreamOf(connection);
 }
-
-const STREAM_RETRY_MS = 5_000;
 
 type Committed = {
   readonly route: Route;
@@ -256,7 +259,12 @@ function openStream({ streams }: Scope, request: ApiRequest, { route, granted, e
 }
 
 /** The error in the format of the route. A bug is logged. */
-function toFailure(scope: ApiScope, { errors = problemErrors }: Route, request: ApiRequest, error: unknown) {
+function toFailure(
+  scope: ApiScope,
+  { errors = problemErrors }: Pick<Route, 'errors'>,
+  request: ApiRequest,
+  error: unknown,
+) {
   const known = toApiError(error);
   if (known === undefined) reportBug(scope, request, error);
   const failure = known ?? apiError('internal_error');

@@ -1,6 +1,7 @@
 // A worker with methods for tests in place of graphs: what it is to do comes as the input of a run.
 import { spawn } from 'node:child_process';
 import { Socket } from 'node:net';
+import { loadApp } from '../../../src/agent-worker/app/app-method.ts';
 import { type CallContext, LoadError, type Methods } from '../../../src/agent-worker/method.ts';
 import type { RunEnd, RunToStart } from '../../../src/agent-worker/protocol/calls.ts';
 import { serveWorker } from '../../../src/agent-worker/serve-worker.ts';
@@ -85,9 +86,13 @@ const methods: Methods = {
 };
 
 startWatchdog();
-await serveWorker(socket, async ({ graphs }) => {
+await serveWorker(socket, async ({ graphs, app }) => {
   if ('broken' in graphs) throw new LoadError('graphs.broken', 'cannot be loaded');
   if ('ends' in graphs) process.exit(4);
-  return { methods, app: undefined, loaded: { library: '0', hasAuth: false, hasApp: false } };
+  return {
+    methods,
+    app: app === undefined ? undefined : await loadApp(app),
+    loaded: { library: '0', hasAuth: false, hasApp: false },
+  };
 });
 process.exit();
