@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { describeBug } from '../../../base/log.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
-import type { RunNotice } from '../streams/run-notices.ts';
+import type { RunNotice, RunNotices } from '../streams/run-notices.ts';
 import { type Claim, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
 import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
 import { RunControl } from './run-control.ts';
@@ -31,14 +31,8 @@ export type RunQueue = {
   close(): Promise<void>;
 };
 
-/** Between the processes of the database; local subscribers are called at once. */
-export type Notices = {
-  send(notice: RunNotice): void;
-  subscribe(subscriber: { onNotice(notice: RunNotice): void; onMissed(): void }): () => void;
-};
-
 export type RunQueueParts = Omit<Conclusion, 'pauseMs'> & {
-  readonly notices: Notices;
+  readonly notices: Pick<RunNotices, 'send' | 'subscribe'>;
   /** Runs at once. */
   readonly places: number;
   readonly drainMs: number;

@@ -4,7 +4,7 @@ import { removeRunCheckpoints } from '../checkpoints/checkpoint-removal.ts';
 import { settleThread } from '../queue/ending.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { Cancellation } from './run-rows.ts';
-import type { RunNotice } from '../streams/run-notices.ts';
+import type { RunNotices } from '../streams/run-notices.ts';
 import type { Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 
@@ -91,7 +91,7 @@ export async function settleIdle(trx: Transaction, threadId: string): Promise<vo
 
 /** After the commit. */
 export function announce(
-  { queue, notices }: { readonly queue: RunQueue; readonly notices: { send(notice: RunNotice): void } },
+  { queue, notices }: { readonly queue: RunQueue; readonly notices: Pick<RunNotices, 'send'> },
   { ended, asked }: Cancelled,
   action: Cancellation,
 ): void {

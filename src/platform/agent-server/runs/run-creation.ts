@@ -40,6 +40,8 @@ export type CreatedRun = {
 };
 
 export type CreationParts = {
+  /** Of the deployment. */
+  readonly graphs: { has(graphId: string): boolean };
   readonly vault: Pick<Vault, 'seal'>;
   /** `LANGGRAPH_CONFIG`, by graph. */
   readonly defaultConfigs: ReadonlyMap<string, JsonObject>;
@@ -48,6 +50,8 @@ export type CreationParts = {
 export async function createRun(trx: Transaction, parts: CreationParts, given: NewRun): Promise<CreatedRun> {
   const { body, runId } = given;
   const assistant = await readAssistantToRun(trx, given.assistantId, given.assistantFilter);
+  if (!parts.graphs.has(assistant.graphId))
+    throw new DomainError('not_found', 'The graph of this assistant is not in this deployment any more');
   const thread = await claimThread(trx, given, assistant);
   const { threadId } = thread;
   const strategy = body.multitask_strategy ?? 'enqueue';

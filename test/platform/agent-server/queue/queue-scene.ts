@@ -7,14 +7,13 @@ import { createLog } from '../../../../src/base/log.ts';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
 import {
   createRunQueue,
-  type Notices,
   type RunQueue,
   type RunQueueParts,
 } from '../../../../src/platform/agent-server/queue/run-queue.ts';
 import { runBody } from '../../../../src/platform/agent-server/runs/run-body.ts';
 import { announce } from '../../../../src/platform/agent-server/runs/cancellation.ts';
 import { type CreatedRun, createRun } from '../../../../src/platform/agent-server/runs/run-creation.ts';
-import type { RunNotice } from '../../../../src/platform/agent-server/streams/run-notices.ts';
+import type { RunNotice, RunNotices } from '../../../../src/platform/agent-server/streams/run-notices.ts';
 import {
   type GraphWorkers,
   type RunOptions,
@@ -119,6 +118,7 @@ export async function createQueueScene(): Promise<QueueScene> {
 }
 
 const PARTS = {
+  graphs: new Set(['agent']),
   vault: { seal: async () => Buffer.from('sealed') },
   defaultConfigs: new Map([['agent', { tags: ['by default'], configurable: { level: 'default' } }]]),
 };
@@ -127,6 +127,7 @@ function userOf(identity: string) {
   return { identity, display_name: identity, is_authenticated: true, permissions: [] };
 }
 
+type Notices = Pick<RunNotices, 'send' | 'subscribe'>;
 type Bus = Notices & { readonly sent: RunNotice[] };
 
 /** What NOTIFY does between processes. */
@@ -164,7 +165,7 @@ function createProcess(store: Store, bus: Bus, given: Partial<RunQueueParts>): P
     ...{ store, notices: bus, owner: randomUUID(), places: 8, timeoutMs: 60_000, drainMs: 0, pauseMs: 0 },
     ...{ renewalMs: 20, upkeepMs: 20 },
     log: createLog('info', { write: (line) => void logged.push(line) }),
-    workers: createWorkers(executing, (runId) => happened(`started ${runId}`)),
+    workers: createScriptedWorkers(executing, (runId) => happened(`started ${runId}`)),
     streams: {
       async open({ runId }) {
         const written = events.get(runId) ?? [];
@@ -193,7 +194,7 @@ function createProcess(store: Store, bus: Bus, given: Partial<RunQueueParts>): P
   };
 }
 
-function createWorkers(
+export function createScriptedWorkers(
   executing: Map<string, Executed>,
   onStart: (runId: string) => void,
 ): Pick<GraphWorkers, 'run' | 'call'> {
