@@ -17,8 +17,10 @@ export function compileHeaders({ includes, excludes }: HeaderPatterns): ReadHead
   const isIncluded = compile(includes ?? DEFAULT);
   const isExcluded = compile(excludes);
   const isNamed = new Set(includes);
+  // Names that graphs and their library read, such as `thread_id`, have underscores.
+  const isReserved = (name: string): boolean => CREDENTIALS.has(name) || name.includes('_');
   const isPassed = (name: string): boolean =>
-    isIncluded(name) && !isExcluded(name) && (!CREDENTIALS.has(name) || isNamed.has(name));
+    isIncluded(name) && !isExcluded(name) && (!isReserved(name) || isNamed.has(name));
   return ({ names, field }) =>
     Object.fromEntries(names.filter(isPassed).map((name) => [name, field(name) ?? '']));
 }

@@ -13,6 +13,8 @@ const SENT = {
   Cookie: 'a=1',
   'My-Prefix-A': 'a',
   'My-Other': 'b',
+  thread_id: 'c',
+  'X-My_Name': 'd',
 };
 
 it.each<readonly [string, readonly string[] | undefined, readonly string[], readonly string[]]>([
@@ -21,6 +23,7 @@ it.each<readonly [string, readonly string[] | undefined, readonly string[], read
   ['nothing', undefined, ['*'], []],
   ['what is included alone', ['my-prefix-*'], [], ['my-prefix-a']],
   ['no credentials by a pattern', ['*'], [], ['x-team', 'user-agent', 'my-prefix-a', 'my-other']],
+  ['names with underscores that are named', ['thread_id', 'x-my_*'], [], ['thread_id']],
   ['credentials that are named', ['authorization', 'my-o*r'], [], ['authorization', 'my-other']],
   ['no credentials that are excluded too', ['x-api-key'], ['x-api-*'], []],
   ['parts in their order', ['*y*pre*x*'], [], ['my-prefix-a']],

@@ -64,7 +64,8 @@ beforeAll(async () => {
   await writeFile(keyFile, `# keys\n\n${KEY}\n`, { mode: 0o600 });
   const keys = await openKeyFile(keyFile, createLog('info', { write: (line) => void logged.push(line) }));
   const onLine = (line: string): void => void logged.push(line);
-  const handlers = handlerGate(changing, { keys, onLine, handlerTimeoutMs: 200 });
+  const handlers = handlerGate(changing, { keys, onLine });
+  const impatient = handlerGate(changing, { onLine, handlerTimeoutMs: 500 });
   const loopback = { access: 'handler', isStudio: true } as const;
   const cors = {
     ...{ originPattern: undefined, methods: undefined, headers: undefined, exposed: [] },
@@ -77,6 +78,7 @@ beforeAll(async () => {
       ...routesOf('keys', createTestGate({ settings: { access: 'key_file', isStudio: false }, keys })),
       ...routesOf('owners', handlerGate(ownerAuth())),
       ...routesOf('changing', handlers),
+      ...routesOf('impatient', impatient),
       ...routesOf('app', handlers, handlers.appAccess),
       ...routesOf('studio', handlerGate(ownerAuth(), { settings: loopback })),
       ...routesOf(
@@ -186,7 +188,7 @@ describe('the authentication handler', () => {
   ])('lets nobody in that %s, and nothing of the request into the log', async (_, handler, status) => {
     authenticate = handler;
     logged.length = 0;
-    const asked = await get('/changing', { bearer: KEY });
+    const asked = await get(status === 503 ? '/impatient' : '/changing', { bearer: KEY });
     expect([asked.status, typeof asked.body.detail]).toEqual([status, 'string']);
     expect(asked.text + logged.join('')).not.toContain(KEY);
     if (status === 500) expect(logged.join('')).toContain('authenticate');
@@ -249,7 +251,7 @@ describe('the authorization handler', () => {
   ])('that gives %s lets nobody go on', async (_, handler, status, detail) => {
     authenticate = () => 'ada';
     authorize = handler;
-    const asked = await post('/changing');
+    const asked = await post(status === 503 ? '/impatient' : '/changing');
     expect([asked.status, asked.body.detail]).toEqual([status, expect.stringContaining(detail)]);
   });
 
