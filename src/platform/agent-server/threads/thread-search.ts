@@ -105,7 +105,10 @@ export async function searchThreads(
 
 function findThreads(db: Reader, wanted: Conditions, filter: Filter | undefined) {
   const { metadata, values, status, ids } = wanted;
-  let query = db.selectFrom('agent_threads').where('is_temporary', '=', false).where(whereVisible(filter));
+  let query = db
+    .selectFrom('agent_threads')
+    .where(sql<boolean>`not is_temporary`)
+    .where(whereVisible(filter));
   if (metadata !== undefined && metadata !== null && Object.keys(metadata).length > 0)
     query = query.where(sql<boolean>`metadata @> ${toSearchable(JSON.stringify(metadata))}::jsonb`);
   if (values !== undefined && values !== null && Object.keys(values).length > 0)
