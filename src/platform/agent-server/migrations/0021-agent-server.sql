@@ -174,5 +174,14 @@
       primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_id)
     );
 
+    -- Statistics of a table of a few rows would make plans that read all of it, and connections keep them while it grows by
+    -- thousands a second. Without statistics the plans are those by index.
+    alter table agent_checkpoints set (autovacuum_analyze_threshold = 5000,
+      autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = 5000);
+    alter table agent_checkpoint_values set (autovacuum_analyze_threshold = 5000,
+      autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = 5000);
+    alter table agent_checkpoint_writes set (autovacuum_analyze_threshold = 5000,
+      autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = 5000);
+
     grant select, insert, update, delete on agent_assistants, agent_assistant_versions, agent_threads, agent_runs, agent_run_users, agent_run_results,
       agent_run_events, agent_checkpoints, agent_checkpoint_values, agent_checkpoint_writes to sallyport_app;
