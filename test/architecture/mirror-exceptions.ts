@@ -3,6 +3,7 @@
 export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/checkpoints/checkpoint-tuple.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/checkpoints/put-tracker.ts': 'test/agent-worker/checkpoints/saver.test.ts',
+  'src/agent-worker/checkpoints/resume-mark.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/checkpoints/typed-value.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/graphs/checkpoint-name.ts': 'test/agent-worker/graphs/run-graph.test.ts',
   'src/agent-worker/graphs/chunk-event.ts': 'test/agent-worker/graphs/run-graph.test.ts',

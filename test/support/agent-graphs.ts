@@ -201,3 +201,11 @@ export const described = new StateGraph(new StateSchema({ name: z.string() }))
   .addNode('keep', () => ({}))
   .addEdge('__start__', 'keep')
   .compile();
+
+/** Interrupts of two nodes at once. */
+export const asksSideBySide = new StateGraph(Steps)
+  .addNode('left', () => ({ steps: [`left ${interrupt('left?')}`] }))
+  .addNode('right', () => ({ steps: [`right ${interrupt('right?')}`] }))
+  .addEdge('__start__', 'left')
+  .addEdge('__start__', 'right')
+  .compile();

@@ -10,11 +10,13 @@ import {
   type CheckpointTuple,
   configurableOf,
   lacksSends,
+  type PendingWrite,
   readTuple,
   withSends,
   writeTuple,
 } from './checkpoint-tuple.ts';
 import { createPutTracker, type PutTracker } from './put-tracker.ts';
+import { createResumeMark, isForAnyTask } from './resume-mark.ts';
 import { writeTyped } from './typed-value.ts';
 
 type Versions = Readonly<Record<string, string | number>>;
@@ -32,12 +34,16 @@ export type Saver = BaseSaver & {
   putWrites(config: GraphConfig, writes: readonly [string, unknown][], taskId: string): Promise<void>;
   deleteThread(threadId: string): Promise<void>;
   getNextVersion(current: string | number | undefined): string;
+  /** From now on, checkpoints come without a value to resume with that no task has taken. */
+  forgetResume(): void;
   /** Resolves when the server has what was put; what is put later is refused. */
   end(): Promise<void>;
 };
 
 export type SaverParts = {
   readonly callServer: CallContext['callServer'];
+  /** The run that the saver is for. */
+  readonly runId?: string;
   /** What a checkpoint has in its metadata besides what the library gives it. */
   describe?(config: GraphConfig): JsonObject;
   /** Called once, instead of a rejection, when something cannot be stored. */
@@ -59,6 +65,9 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
   class ServerSaver extends BaseCheckpointSaver {
     readonly #parts: SaverParts;
     readonly #puts: PutTracker;
+    /** Those of the last checkpoint that was loaded. */
+    #writes: readonly PendingWrite[] = [];
+    #forgetsResume = false;
 
     constructor(parts: SaverParts) {
       super();
@@ -66,8 +75,13 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
       this.#puts = createPutTracker(parts.onFailure);
     }
 
-    getTuple(config: GraphConfig): Promise<CheckpointTuple | undefined> {
-      return loadTuple(this.#parts, this.serde, config);
+    async getTuple(config: GraphConfig): Promise<CheckpointTuple | undefined> {
+      const tuple = await loadTuple(this.#parts, this.serde, config);
+      if (tuple === undefined) return undefined;
+      this.#writes = tuple.pendingWrites;
+      if (!this.#forgetsResume) return tuple;
+      const pendingWrites = tuple.pendingWrites.filter(([taskId, channel]) => !isForAnyTask(taskId, channel));
+      return { ...tuple, pendingWrites };
     }
 
     list(config: GraphConfig, options?: ListOptions): AsyncGenerator<CheckpointTuple> {
@@ -87,7 +101,13 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
     }
 
     putWrites(config: GraphConfig, writes: readonly [string, unknown][], taskId: string): Promise<void> {
-      return this.#puts.track(() => putWrites(this.#parts, this.serde, config, writes, taskId));
+      const { runId } = this.#parts;
+      const isResumed = runId !== undefined && writes.some(([channel]) => isForAnyTask(taskId, channel));
+      const mark = isResumed ? createResumeMark(this.#writes) : undefined;
+      return this.#puts.track(async () => {
+        if (mark !== undefined) await putWrites(this.#parts, this.serde, config, [mark], runId ?? '');
+        await putWrites(this.#parts, this.serde, config, writes, taskId);
+      });
     }
 
     async deleteThread(threadId: string): Promise<void> {
@@ -96,6 +116,10 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
 
     getNextVersion(current: string | number | undefined): string {
       return createNextVersion(current);
+    }
+
+    forgetResume(): void {
+      this.#forgetsResume = true;
     }
 
     end(): Promise<void> {

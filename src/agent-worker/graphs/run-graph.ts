@@ -16,7 +16,7 @@ import {
   type RunConfig,
 } from './run-options.ts';
 import { createRunProgress, type RunProgress } from './run-progress.ts';
-import { findStartPoint } from './run-start-point.ts';
+import { findStartPoint, type StartPoint } from './run-start-point.ts';
 import { streamRun } from './run-stream.ts';
 import { createFeedbackEvent, createTracer } from './tracing.ts';
 
@@ -47,6 +47,7 @@ export async function runGraph(params: RunToStart, context: CallContext, parts: 
   const broken = new AbortController();
   const saver = createSaver({
     callServer: context.callServer,
+    runId: params.run_id,
     describe: (found) => describeCheckpoint(found, hidden),
     onFailure: (error) => broken.abort(error),
   });
@@ -68,7 +69,7 @@ async function execute(run: Run): Promise<RunEnd> {
   const progress = createRunProgress();
   const start = await findStartPoint(params, graph, saver);
   if (start.kind === 'interrupt') await emitInterrupt(run, start.state, progress);
-  else await stream(run, progress, start.kind === 'beginning');
+  else await stream(run, progress, start);
   // The library tells of a checkpoint when it starts the step that follows.
   if (mayStopAfterNode(run))
     progress.set(await graph.getState({ configurable: { thread_id: params.thread_id } }));
@@ -82,10 +83,10 @@ function mayStopAfterNode({ params, graph }: Run): boolean {
   return (params.interrupt_after ?? graph.interruptAfter ?? []).length > 0;
 }
 
-async function stream(run: Run, progress: RunProgress, isBeginning: boolean): Promise<void> {
+async function stream(run: Run, progress: RunProgress, start: StartPoint): Promise<void> {
   const { params, config, hidden, graph, context, signal, library } = run;
   const emission = createEmission();
-  const configurable = configurableAt(config, isBeginning ? params.checkpoint : undefined);
+  const configurable = configurableAt(config, start.kind === 'beginning' ? params.checkpoint : undefined);
   const tracer = await createTracer(library, configurable, hidden);
   const options = {
     ...createRunOptions(params, config, library.version),
@@ -99,7 +100,7 @@ async function stream(run: Run, progress: RunProgress, isBeginning: boolean): Pr
     const events = streamRun({
       graph,
       runId: params.run_id,
-      input: isBeginning ? createRunInput(params, library) : null,
+      input: createRunInput(params, start, library),
       options,
       settings: { modes: new Set(params.stream_mode), hasSubgraphs: params.stream_subgraphs, hidden },
       progress,

@@ -2,6 +2,7 @@
 import { Refusal } from '../method.ts';
 import type { RunToStart } from '../protocol/calls.ts';
 import type { Library } from './library.ts';
+import type { StartPoint } from './run-start-point.ts';
 
 type Goto = string | { readonly node: string; readonly input?: unknown };
 type CommandFields = {
@@ -10,7 +11,12 @@ type CommandFields = {
   readonly goto?: Goto | readonly Goto[] | null;
 };
 
-export function createRunInput({ input, command }: RunToStart, library: Library): unknown {
+export function createRunInput({ input, command }: RunToStart, start: StartPoint, library: Library): unknown {
+  if (start.kind === 'checkpoint') return null;
+  if (start.kind === 'resume') {
+    const { resume }: CommandFields = JSON.parse(command ?? '{}');
+    return createCommand({ resume: Object.fromEntries(start.interrupts.map((id) => [id, resume])) }, library);
+  }
   if (command !== undefined) return createCommand(JSON.parse(command), library);
   return input === undefined ? null : JSON.parse(input);
 }

@@ -1,6 +1,7 @@
 // Where a later attempt of a run starts. The attempt before it was lost with its worker: whatever it had stored as a checkpoint
 // of this run stays, and the graph goes on from there. An interrupt that it had reached is not passed.
 import type { CheckpointTuple } from '../checkpoints/checkpoint-tuple.ts';
+import { findOpenInterrupts } from '../checkpoints/resume-mark.ts';
 import type { Saver } from '../checkpoints/saver.ts';
 import type { RunToStart } from '../protocol/calls.ts';
 import type { CompiledGraph, StateSnapshot } from './library.ts';
@@ -9,6 +10,8 @@ export type StartPoint =
   /** With the input or the command of the run. */
   | { readonly kind: 'beginning' }
   | { readonly kind: 'checkpoint' }
+  /** With what the command resumes with, for these interrupts: other tasks have it already. */
+  | { readonly kind: 'resume'; readonly interrupts: readonly string[] }
   /** The run was over but for its end: at a node that it stops before or after. */
   | { readonly kind: 'interrupt'; readonly state: StateSnapshot };
 
@@ -22,7 +25,13 @@ export async function findStartPoint(
   if (!run.is_resumed) return { kind: 'beginning' };
   const config = { configurable: { thread_id: run.thread_id, checkpoint_ns: '' } };
   const latest = await saver.getTuple(config);
-  if (latest?.metadata['run_id'] !== run.run_id) return { kind: 'beginning' };
+  if (latest?.metadata['run_id'] !== run.run_id) {
+    if (run.checkpoint !== undefined) return { kind: 'beginning' };
+    const open = findOpenInterrupts(latest?.pendingWrites ?? [], run.run_id);
+    if (open === undefined) return { kind: 'beginning' };
+    saver.forgetResume();
+    return open.length === 0 ? { kind: 'checkpoint' } : { kind: 'resume', interrupts: open };
+  }
   const before = run.interrupt_before ?? graph.interruptBefore ?? [];
   const after = run.interrupt_after ?? graph.interruptAfter ?? [];
   if ((before.length === 0 && after.length === 0) || !hasChanged(latest)) return { kind: 'checkpoint' };

@@ -10,7 +10,7 @@ import {
   type TestRun,
 } from '../../support/agent-runs.ts';
 
-const methods = await loadTestGraphs('builder', 'fans', 'nested', 'asks');
+const methods = await loadTestGraphs('builder', 'fans', 'nested', 'asks', 'asksTwice', 'asksSideBySide');
 const input = { steps: ['in'] };
 
 /** What a thread holds before the run, by runs that were not lost. */
@@ -30,6 +30,18 @@ const cases: Readonly<Record<string, Case>> = {
   'a resume': {
     before: { graph_id: 'asks', input },
     run: { graph_id: 'asks', command: { resume: 'me' } },
+  },
+  'a resume that comes to the next question': {
+    before: { graph_id: 'asksTwice', input },
+    run: { graph_id: 'asksTwice', command: { resume: 'bob' } },
+  },
+  'a resume of one of two questions': {
+    before: { graph_id: 'asksSideBySide', input },
+    run: { graph_id: 'asksSideBySide', command: { resume: 'bob' } },
+  },
+  'a resume of one of two questions, with exit': {
+    before: { graph_id: 'asksSideBySide', input },
+    run: { graph_id: 'asksSideBySide', command: { resume: 'bob' }, durability: 'exit' },
   },
   'an update and a target': {
     before: { graph_id: 'builder', input },
