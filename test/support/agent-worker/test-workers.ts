@@ -14,7 +14,7 @@ import type { PoolParts } from '../../../src/platform/agent-server/workers/worke
 export type TestWorkers = GraphWorkers &
   AsyncDisposable & {
     readonly lines: readonly string[];
-    /** Resolves with the message of the first line of the log that matches. */
+    /** Resolves with the message of the next line of the log that matches: each line once. */
     logged(pattern: RegExp): Promise<string>;
   };
 
@@ -23,6 +23,7 @@ export async function startTestWorkers(
   deployment: Partial<PoolParts['deployment']> = {},
 ): Promise<TestWorkers> {
   const lines: string[] = [];
+  let seen = 0;
   let wake: (() => void) | undefined;
   const log = createLog('debug', {
     write(line) {
@@ -33,7 +34,7 @@ export async function startTestWorkers(
   const root = import.meta.dirname;
   const workers = await startGraphWorkers({
     deployment: { root, env: {}, load: { root, graphs: {} }, ...deployment },
-    limits: { ...defaultWorkerLimits, workers: 1, waitMs: 10_000, ...limits },
+    limits: { ...defaultWorkerLimits, workers: 1, waitMs: 10_000, backoffMs: [1, 1], ...limits },
     log,
     program: join(root, 'worker-program.ts'),
   });
@@ -42,8 +43,11 @@ export async function startTestWorkers(
     lines,
     async logged(pattern) {
       for (;;) {
-        const found = lines.find((line) => pattern.test(line));
-        if (found !== undefined) return JSON.parse(found).msg;
+        const index = lines.findIndex((line, i) => i >= seen && pattern.test(line));
+        if (index !== -1) {
+          seen = index + 1;
+          return JSON.parse(lines[index] ?? '{}').msg;
+        }
         await new Promise<void>((resolve) => (wake = resolve));
       }
     },

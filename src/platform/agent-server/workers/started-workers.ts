@@ -24,7 +24,7 @@ export async function startGraphWorkers(parts: PoolParts): Promise<GraphWorkers>
     loaded,
     call: (method, params, options = {}) => callOnce(pool, method, params, options),
     async run(params, options) {
-      const worker = await pool.acquire();
+      const worker = await pool.acquire(options.cancel);
       const create = (link: CallLink): RunCall => new RunCall(link, options, parts.limits.cancelMs);
       const call = begin(worker, create, 'run.start', params);
       call.watch();

@@ -3,6 +3,7 @@
 import type { Loaded } from '../../../agent-worker/protocol/messages.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Deployment } from '../configuration/deployment.ts';
+import { cancelReasonOf } from './graph-workers.ts';
 import { TurnBudget } from './turn-budget.ts';
 import { Worker } from './worker.ts';
 import { WorkerError } from './worker-error.ts';
@@ -46,7 +47,8 @@ export class WorkerPool {
   async acquire(signal?: AbortSignal): Promise<Worker> {
     const deadlineMs = performance.now() + this.#parts.limits.waitMs;
     for (;;) {
-      if (signal?.aborted === true) throw new WorkerError({ kind: 'cancelled', reason: 'lost' });
+      if (signal?.aborted === true)
+        throw new WorkerError({ kind: 'cancelled', reason: cancelReasonOf(signal) });
       const worker = this.#choose();
       this.#grow(worker);
       if (worker !== undefined) return worker;

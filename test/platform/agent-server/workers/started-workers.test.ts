@@ -1,8 +1,13 @@
 // Workers as processes: runs and calls, ends of every kind, and what a worker can do to its server.
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
-import { collect, startTestWorkers, testRun } from '../../../support/agent-worker/test-workers.ts';
+import {
+  collect,
+  startTestWorkers,
+  type TestWorkers,
+  testRun,
+} from '../../../support/agent-worker/test-workers.ts';
 
 /** Whether a process lives: one that has ended may wait for its parent. */
 function lives(pid: number): boolean {
@@ -13,17 +18,24 @@ function lives(pid: number): boolean {
   }
 }
 
-async function resultOf(
-  workers: Awaited<ReturnType<typeof startTestWorkers>>,
-  action: string,
-): Promise<unknown> {
+async function resultOf(workers: TestWorkers, action: string): Promise<unknown> {
   const { values } = await workers.run(...testRun(action));
   return JSON.parse(values);
 }
 
+/** Of the tests that need no limits of their own: what ends is replaced. */
+let workers: TestWorkers;
+beforeAll(async () => {
+  process.env['SALLYPORT_TEST_SECRET'] = 'sk-secret';
+  workers = await startTestWorkers({ cancelMs: 50, heapMegabytes: 40 }, { env: { OWN: 'value' } });
+});
+afterAll(async () => {
+  delete process.env['SALLYPORT_TEST_SECRET'];
+  await workers?.close();
+});
+
 describe('a run', () => {
   it('hands on its events in order, one batch at a time, and then ends', async () => {
-    await using workers = await startTestWorkers();
     const { events, onEvents } = collect();
     const end = await workers.run(...testRun('count', { onEvents, metadata: { to: 20_000 } }));
     expect(end).toEqual({ status: 'success', values: 'null', interrupts: '{}' });
@@ -31,7 +43,6 @@ describe('a run', () => {
   });
 
   it('asks for checkpoints through the port of its call', async () => {
-    await using workers = await startTestWorkers();
     const asked: unknown[] = [];
     const checkpoints = {
       async handle(...call: readonly unknown[]): Promise<never> {
@@ -44,13 +55,11 @@ describe('a run', () => {
   });
 
   it('that throws has the error of the graph', async () => {
-    await using workers = await startTestWorkers();
     const error = await workers.run(...testRun('throws')).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ kind: 'thrown', thrown: { error: 'RangeError', message: 'Boo!' } });
   });
 
   it('waits for who reads: a graph emits no more than a window', async () => {
-    await using workers = await startTestWorkers();
     const controller = new AbortController();
     const reading = Promise.withResolvers<void>();
     const first = Promise.withResolvers<void>();
@@ -76,7 +85,6 @@ describe('a run', () => {
   });
 
   it('is cancelled with its reason, also when the graph does not listen', async () => {
-    await using workers = await startTestWorkers({ cancelMs: 50 });
     for (const action of ['wait', 'ignore']) {
       const controller = new AbortController();
       const run = workers.run(...testRun(action, { cancel: controller.signal }));
@@ -87,7 +95,6 @@ describe('a run', () => {
   });
 
   it('is cancelled when its events cannot be handed on, with that error', async () => {
-    await using workers = await startTestWorkers();
     const onEvents = async (): Promise<void> => {
       throw new Error('no place');
     };
@@ -98,16 +105,12 @@ describe('a run', () => {
 
 describe('a worker', () => {
   it('has the variables of the deployment and none of the server', async () => {
-    process.env['SALLYPORT_TEST_SECRET'] = 'sk-secret';
-    await using workers = await startTestWorkers({}, { env: { OWN: 'value' } });
     const { PATH, HOME } = process.env;
     expect(await resultOf(workers, 'environment')).toEqual({ PATH, HOME, OWN: 'value' });
     expect(JSON.stringify(await resultOf(workers, 'facts'))).not.toContain('sk-secret');
-    delete process.env['SALLYPORT_TEST_SECRET'];
   });
 
   it('that ends fails its calls as lost, and is replaced', async () => {
-    await using workers = await startTestWorkers();
     const waiting = workers.run(...testRun('ignore'));
     const exit = workers.run(...testRun('exit'));
     const errors = await Promise.allSettled([waiting, exit]);
@@ -116,25 +119,21 @@ describe('a worker', () => {
   });
 
   it('that is killed ends with what it has started', async () => {
-    await using workers = await startTestWorkers();
     const child = Number(await resultOf(workers, 'child'));
     const { pid } = (await resultOf(workers, 'facts')) as { readonly pid: number };
     expect(lives(child)).toBe(true);
     const run = workers.run(...testRun('ignore'));
     process.kill(pid, 'SIGKILL');
     await expect(run).rejects.toMatchObject({ kind: 'lost' });
-    await workers.close();
     while (lives(child)) await new Promise(setImmediate);
   });
 
   it('that runs out of its heap ends alone', async () => {
-    await using workers = await startTestWorkers({ heapMegabytes: 40 });
     await expect(workers.run(...testRun('allocate'))).rejects.toMatchObject({ kind: 'lost' });
     expect(await resultOf(workers, 'facts')).toBeDefined();
   });
 
   it.each(['garbage', 'unknownMessage'])('that breaks the protocol is ended: %s', async (action) => {
-    await using workers = await startTestWorkers();
     const other = workers.run(...testRun('wait'));
     const errors = await Promise.allSettled([other, workers.run(...testRun(action))]);
     expect(errors).toMatchObject([{ reason: { kind: 'protocol' } }, { reason: { kind: 'protocol' } }]);
@@ -142,19 +141,18 @@ describe('a worker', () => {
   });
 
   it('that does not respond gets no new work, and is ended', async () => {
-    await using workers = await startTestWorkers({ pingMs: 20, blockedMs: 100, killMs: 1500 });
+    await using own = await startTestWorkers({ pingMs: 20, blockedMs: 100, killMs: 1500 });
     const started = Promise.withResolvers<void>();
-    const run = workers.run(...testRun('loop', { onEvents: async () => started.resolve() }));
+    const run = own.run(...testRun('loop', { onEvents: async () => started.resolve() }));
     await started.promise;
     // Asked again of another one, while the first loops.
-    const { pid } = JSON.parse(await workers.call('graph.schemas', { graph_id: 'a' }));
+    const { pid } = JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }));
     expect(lives(pid)).toBe(true);
     await expect(run).rejects.toMatchObject({ kind: 'blocked', isRetryable: true });
-    expect(JSON.parse(await workers.call('graph.schemas', { graph_id: 'a' }))).toMatchObject({ pid });
+    expect(JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }))).toMatchObject({ pid });
   });
 
   it('that floods its output keeps its server free, and lines are counted', async () => {
-    await using workers = await startTestWorkers();
     const delays: number[] = [];
     const timer = setInterval(() => delays.push(performance.now()), 5);
     await workers.run(...testRun('flood'));
@@ -168,30 +166,27 @@ describe('a worker', () => {
 
 describe('a call', () => {
   it('of a worker that ends is made once more, and no more', async () => {
-    await using workers = await startTestWorkers();
     await expect(workers.call('graph.schemas', { graph_id: 'exit' })).rejects.toMatchObject({ kind: 'lost' });
-    await workers.close();
-    expect(workers.lines.filter((line) => line.includes('exit code 1'))).toHaveLength(2);
+    await workers.logged(/exit code 1"/);
+    await workers.logged(/exit code 1"/);
   });
 
   it('that was left ends at once', async () => {
-    await using workers = await startTestWorkers();
     const controller = new AbortController();
-    const call = workers.call('graph.schemas', { graph_id: 'loop' }, { signal: controller.signal });
+    const call = workers.call('graph.schemas', { graph_id: 'a' }, { signal: controller.signal });
     controller.abort();
     await expect(call).rejects.toMatchObject({ kind: 'cancelled', reason: 'lost' });
   });
 
   it('of a method that the worker does not have is refused', async () => {
-    await using workers = await startTestWorkers();
     const call = workers.call('graph.drawing', { graph_id: 'a', config: {}, xray: false });
     await expect(call).rejects.toMatchObject({ kind: 'refused', code: 'unsupported' });
   });
 
   it('after the end fails', async () => {
-    const workers = await startTestWorkers();
-    await workers.close();
-    const call = workers.call('graph.schemas', { graph_id: 'a' });
+    const closed = await startTestWorkers();
+    await closed.close();
+    const call = closed.call('graph.schemas', { graph_id: 'a' });
     await expect(call).rejects.toBeInstanceOf(WorkerError);
   });
 });
@@ -208,13 +203,13 @@ describe('a deployment that cannot be loaded', () => {
 });
 
 it('more workers are started when those that there are have work', async () => {
-  await using workers = await startTestWorkers({ workers: 2 });
+  await using own = await startTestWorkers({ workers: 2 });
   const controller = new AbortController();
   const pids = new Set<number>();
-  const runs = [workers.run(...testRun('wait', { cancel: controller.signal }))];
+  const runs = [own.run(...testRun('wait', { cancel: controller.signal }))];
   while (pids.size < 2) {
-    runs.push(workers.run(...testRun('wait', { cancel: controller.signal })));
-    pids.add(JSON.parse(await workers.call('graph.schemas', { graph_id: 'a' })).pid);
+    runs.push(own.run(...testRun('wait', { cancel: controller.signal })));
+    pids.add(JSON.parse(await own.call('graph.schemas', { graph_id: 'a' })).pid);
   }
   controller.abort('timeout');
   for (const run of await Promise.allSettled(runs))
