@@ -117,13 +117,14 @@ export class EventWriter {
     const lateMs = performance.now() + MAX_AWAY_MS;
     for (;;)
       try {
-        if (this.#closed !== undefined) throw this.#closed;
         if (await storeEvents(db, run, events)) return;
         throw new LostRun('the run is not running by this attempt any more');
       } catch (error) {
+        if (this.#closed !== undefined) throw this.#closed;
         const isAway = error instanceof DomainError && error.kind === 'unavailable';
         if (!isAway || performance.now() > lateMs) throw error;
         await pause(RETRY_MS);
+        if (this.#closed !== undefined) throw this.#closed;
       }
   }
 }

@@ -1,14 +1,14 @@
 // What a reader of a run gets: stored events, then those that come, without a gap or a repetition between them.
 import { setTimeout as pause } from 'node:timers/promises';
 import { DomainError } from '../../../base/domain-error.ts';
-import type { Database } from '../../store/database.ts';
 import type { RunEvent } from './event-queue.ts';
 import type { RunChannel } from './run-channel.ts';
 import type { RunReader } from './run-reader.ts';
-import { readStored } from './stored-events.ts';
+import type { Range } from './stored-events.ts';
 
 export type Reading = {
-  readonly db: Pick<Database, 'selectFrom'>;
+  /** The first of these events that are stored. */
+  readonly readStored: (range: Range) => Promise<readonly RunEvent[]>;
   readonly channel: RunChannel;
   readonly reader: RunReader;
   readonly signal: AbortSignal;
@@ -41,18 +41,11 @@ export async function* readRun(reading: Reading): AsyncGenerator<readonly RunEve
 }
 
 /** What is stored before the events that wait, or `passed` when that is known to be nothing. */
-async function readGap({
-  db,
-  channel,
-  reader,
-  signal,
-}: Reading): Promise<readonly RunEvent[] | 'passed' | 'none'> {
+async function readGap(reading: Reading): Promise<readonly RunEvent[] | 'passed' | 'none'> {
+  const { channel, reader } = reading;
   const end = reader.firstWaiting() ?? channel.known;
   if (end !== undefined && reader.cursor + 1 >= end) return 'none';
-  const { runId } = channel;
-  const rows = await readPatiently({ db, signal }, () =>
-    readStored(db, { runId, after: reader.cursor, before: end }),
-  );
+  const rows = await readPatiently(reading, { runId: channel.runId, after: reader.cursor, before: end });
   if (rows === undefined) return 'passed';
   const last = rows.at(-1);
   if (last !== undefined) {
@@ -68,12 +61,12 @@ async function readGap({
 const RETRY_MS = 500;
 
 /** A database that is away for a moment ends no stream; undefined when it was. */
-async function readPatiently<T>(
-  { signal }: Pick<Reading, 'db' | 'signal'>,
-  read: () => Promise<T>,
-): Promise<T | undefined> {
+async function readPatiently(
+  { readStored, signal }: Reading,
+  range: Range,
+): Promise<readonly RunEvent[] | undefined> {
   try {
-    return await read();
+    return await readStored(range);
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);

@@ -12,7 +12,7 @@ import type { RunNotice, RunNotices } from './run-notices.ts';
 import { MAX_BACKLOG_BYTES, type RunReader } from './run-reader.ts';
 import { readRun } from './run-reading.ts';
 import { RunWatch } from './run-watch.ts';
-import { lastStored } from './stored-events.ts';
+import { lastStored, type Range, readStored } from './stored-events.ts';
 
 export type ClaimedRun = {
   readonly runId: string;
@@ -87,6 +87,8 @@ class Streams implements RunStreams {
   readonly #unread: Map<RunChannel, number> = new Map();
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
+  /** Of readers, and not settled yet. */
+  readonly #queries: Set<Promise<void>> = new Set();
   #isClosed = false;
 
   constructor(parts: RunStreamsParts) {
@@ -163,6 +165,8 @@ class Streams implements RunStreams {
     this.followed.close();
     for (const writer of this.#writers.values()) writer.close(new LostRun(CLOSED));
     for (const channel of this.#channels.values()) channel.cut(CLOSED);
+    await Promise.all(Array.from(this.#writers.values(), (writer) => writer.flushed()));
+    await Promise.all(this.#queries);
     await this.#watch.close();
   }
 
@@ -173,11 +177,26 @@ class Streams implements RunStreams {
   ): AsyncGenerator<readonly RunEvent[], void, undefined> {
     const { db } = this.#parts.store;
     const now = joined === undefined ? this.#channels.get(runId)?.now : undefined;
-    const { channel, reader } = joined ?? this.#join(runId, now ?? (await lastStored(db, runId)));
+    const findNow = (): Promise<number> => this.#track(lastStored(db, runId));
+    const { channel, reader } = joined ?? this.#join(runId, now ?? (await findNow()));
     try {
-      yield* readRun({ db, channel, reader, signal });
+      const read = (range: Range) => this.#track(readStored(db, range));
+      yield* readRun({ readStored: read, channel, reader, signal });
     } finally {
       this.#dropIdle(channel);
+    }
+  }
+
+  async #track<T>(query: Promise<T>): Promise<T> {
+    const settled = query.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#queries.add(settled);
+    try {
+      return await query;
+    } finally {
+      this.#queries.delete(settled);
     }
   }
 
