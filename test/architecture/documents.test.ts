@@ -3,6 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { defaultLimits as platformLimits } from '../../src/platform/api/limits.ts';
+import { parseGraphFile } from '../../src/platform/agent-server/configuration/graph-file.ts';
+import { agentVariables } from '../../src/platform/agent-server/configuration/settings.ts';
 import { parsePlatformConfig, platformVariables } from '../../src/platform/config.ts';
 import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
@@ -44,7 +46,8 @@ describe.each(documents)('%s', (name) => {
 
   it('names only variables that the program reads', () => {
     const settings = [...configVariables(), ...platformVariables()];
-    const known = [...settings.map((variable) => variable.name), ...operatorVariables, ...bootstrap];
+    const names = settings.map((variable) => variable.name);
+    const known = [...names, ...agentVariables, ...operatorVariables, ...bootstrap];
     const named = matches(text, /\b(SALLYPORT_[A-Z_]+[A-Z])\b(?!_<)/g).filter(
       (variable) => variable !== 'SALLYPORT_SECRET',
     );
@@ -96,6 +99,18 @@ describe('docs/platform-settings.md', () => {
   it('has a valid example', () => {
     const [example = ''] = matches(text, /```json\n([^]*?)```/g);
     expect(parsePlatformConfig(JSON.parse(example), {})).toMatchObject({ ok: true });
+  });
+});
+
+describe('docs/agent-server.md', () => {
+  const text = read('docs/agent-server.md');
+
+  it('lists every variable', () =>
+    expect(agentVariables.filter((name) => !text.includes(`| \`${name}\``))).toEqual([]));
+
+  it('has a valid example', () => {
+    const [example = ''] = matches(text, /```json\n([^]*?)```/g);
+    expect(parseGraphFile(JSON.parse(example), 26)).toMatchObject({ ok: true });
   });
 });
 

@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 describe('an agent server', () => {
-  it('serves liveness, version, description and metrics, under its prefix, until a signal ends it', async () => {
+  it('serves what it says of itself and runs, under its prefix, until a signal ends it', async () => {
     const config = await writeDeployment(
       join(scratch.path, 'serves'),
       { graphs: { agent: './agent.ts:graph' }, http: { mount_prefix: '/agents/' } },
@@ -41,6 +41,17 @@ describe('an agent server', () => {
     expect(Object.keys(JSON.parse(await ask('/agents/openapi.json')).paths)).toContain('/agents/ok');
     expect(await ask('/agents/docs')).toContain('<html');
     expect(JSON.parse(await ask('/ok'))).toMatchObject({ code: 'no_route' });
+    const post = async (path: string, body: object): Promise<Record<string, string>> => {
+      const headers = { 'content-type': 'application/json' };
+      const response = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      return (await response.json()) as Record<string, string>;
+    };
+    const { thread_id: thread } = await post('/agents/threads', {});
+    const run = { assistant_id: 'agent', input: {} };
+    expect(await post(`/agents/threads/${thread}/runs/wait`, run)).toEqual({ text: 'hello' });
+    expect(JSON.parse(await ask(`/agents/threads/${thread}/state`))).toMatchObject({
+      values: { text: 'hello' },
+    });
     server.process.kill('SIGTERM');
     expect(await server.process.exited).toEqual({ code: 0, signal: null });
   });

@@ -1,20 +1,23 @@
 // One agent server in its process: what the module starts, and the routes over it. Nothing here loads code of the deployment:
 // that runs in workers alone.
 import type { Access } from '../api/access.ts';
+import type { Fallback } from '../api/contract/fallback.ts';
 import type { ErrorFormat } from '../api/contract/error-formats.ts';
 import type { Metrics } from '../api/metrics.ts';
 import type { DocumentOptions } from '../api/openapi/documents.ts';
 import type { Route } from '../api/route.ts';
 import type { Module } from '../module.ts';
 import { createKeyAccess } from './access/key-access.ts';
+import { createAppFallback } from './app/app-fallback.ts';
 import { createAssistantRoutes } from './assistants/assistant-routes.ts';
 import type { Deployment } from './configuration/deployment.ts';
 import type { AgentSettings } from './configuration/settings.ts';
 import { agentServer } from './module.ts';
 import { type RunningParts, startParts } from './running-parts.ts';
+import { createRunRoutes } from './runs/run-routes.ts';
 import { createThreadStreamRoute } from './streams/thread-stream-route.ts';
 import { withAgentDocuments } from './system/document-routes.ts';
-import { errorsOf, finishRoutes } from './system/finished-routes.ts';
+import { errorsOf, finishRoutes, toCors } from './system/finished-routes.ts';
 import { createLaterRoutes } from './system/later-routes.ts';
 import { createTruncateRoute } from './system/truncate-route.ts';
 import { createThreadRoutes } from './threads/thread-routes.ts';
@@ -24,6 +27,8 @@ export type AgentServer = {
   readonly errors: ErrorFormat;
   withDocuments(options: DocumentOptions): readonly Route[];
   onMetrics(metrics: Metrics): void;
+  /** The application of the deployment. */
+  fallback(): Fallback | undefined;
 };
 
 type Served = { readonly deployment: Deployment; readonly settings: AgentSettings };
@@ -41,6 +46,12 @@ export function createAgentServer(served: Served): AgentServer {
   };
   return {
     errors: errorsOf(settings),
+    fallback() {
+      if (!http.hasApp) return undefined;
+      const { workers, gate } = parts();
+      const format = { errors: errorsOf(settings), cors: toCors(http.cors) };
+      return { ...createAppFallback(workers, gate.appAccess), ...format };
+    },
     onMetrics: (created) => void (metrics = created),
     withDocuments: ({ routes, version, isReady }) =>
       withAgentDocuments({
@@ -74,6 +85,7 @@ function routesOf({ deployment, settings }: Served, parts: RunningParts): readon
     ...createAssistantRoutes({ ...parts, deployment }),
     ...createThreadRoutes({ ...parts, deployment }),
     createThreadStreamRoute(parts),
+    ...createRunRoutes({ ...parts, deployment }),
     ...createLaterRoutes(parts.gate.access),
     ...(settings.allowsTruncate ? [createTruncateRoute(parts.gate.access)] : []),
   ];
