@@ -2,18 +2,8 @@
 import type { RunToStart } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import type { RunUser } from '../access/run-users.ts';
-import type { RunKwargs } from '../runs/run-kwargs.ts';
+import { type RunKwargs, USER_KEYS } from '../runs/run-kwargs.ts';
 import type { Claim } from './claims.ts';
-
-/** The worker removes them from all that it stores, sends or logs. */
-const USER_KEYS = [
-  'graph_auth_user',
-  'graph_auth_user_id',
-  'graph_auth_permissions',
-  'langgraph_auth_user',
-  'langgraph_auth_user_id',
-  'langgraph_auth_permissions',
-] as const;
 
 export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToStart {
   const kwargs = JSON.parse(claim.kwargs) as RunKwargs;
@@ -28,6 +18,7 @@ export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToSta
     ...(kwargs.input === undefined || kwargs.input === null ? {} : { input: JSON.stringify(kwargs.input) }),
     ...(kwargs.command ? { command: JSON.stringify(kwargs.command) } : {}),
     config: JSON.stringify({ ...kwargs.config, configurable: { ...configurable, ...hidden } }),
+    // The worker removes them from all that it stores, sends or logs.
     hidden: [...new Set([...USER_KEYS, ...Object.keys(headers)])],
     ...(kwargs.context === undefined ? {} : { context: JSON.stringify(kwargs.context) }),
     metadata: { ...kwargs.config.metadata, run_attempt: claim.attempt },

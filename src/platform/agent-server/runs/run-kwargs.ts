@@ -40,16 +40,28 @@ export type KwargsParts = {
   readonly isTemporary: boolean;
 };
 
+/** By which a graph learns whose run it is: the server alone sets them. */
+export const USER_KEYS = [
+  'graph_auth_user',
+  'graph_auth_user_id',
+  'graph_auth_permissions',
+  'langgraph_auth_user',
+  'langgraph_auth_user_id',
+  'langgraph_auth_permissions',
+] as const;
+
 export function createKwargs(body: RunBody, parts: KwargsParts): RunKwargs {
   const { defaults, assistant, thread, runId, threadId, graphId, assistantId } = parts;
   const { context: defaultContext, ...defaultConfig } = defaults;
   const metadata = { ...assistant.metadata, ...thread.metadata, ...parts.metadata };
   const configurable = {
-    ...toObject(defaultConfig['configurable']),
-    ...toObject(assistant.config['configurable']),
-    ...toObject(thread.config['configurable']),
-    ...toObject(body.config?.['configurable']),
-    ...checkpointOf(body),
+    ...withoutUser({
+      ...toObject(defaultConfig['configurable']),
+      ...toObject(assistant.config['configurable']),
+      ...toObject(thread.config['configurable']),
+      ...toObject(body.config?.['configurable']),
+      ...checkpointOf(body),
+    }),
     ...tracerOf(body),
     ...{ run_id: runId, thread_id: threadId, graph_id: graphId, assistant_id: assistantId },
   };
@@ -82,6 +94,12 @@ export function threadConfigOf(
     ...toObject(body.config?.['configurable']),
   };
   return { ...assistant.config, ...thread.config, ...body.config, configurable };
+}
+
+/** Nobody says by a config that a run is that of another user. */
+function withoutUser(configurable: JsonObject): JsonObject {
+  const names: readonly string[] = USER_KEYS;
+  return Object.fromEntries(Object.entries(configurable).filter(([name]) => !names.includes(name)));
 }
 
 function durabilityOf({ durability, checkpoint_during: during }: RunBody): Durability | undefined {

@@ -270,6 +270,19 @@ it('a user with many runs leaves places for another', async () => {
   await one.queue.close();
 });
 
+it('no config says whose run it is', async () => {
+  const configurable = {
+    langgraph_auth_user: { identity: 'mallory' },
+    graph_auth_user_id: 'mallory',
+    level: 'own',
+  };
+  const body = { config: { configurable }, after_seconds: 3600 };
+  const { row } = await scene.create({ threadId: await scene.addThread(), body });
+  const { kwargs } = await rowOf(row.run_id);
+  expect(kwargs).toMatchObject({ config: { configurable: { level: 'own' } } });
+  expect(JSON.stringify(kwargs)).not.toContain('mallory');
+});
+
 it('nothing of a user is in a log', async () => {
   const secret = 'token-8b1f';
   const one = scene.addProcess({
