@@ -36,9 +36,9 @@ export function createStateRoutes(parts: ThreadParts): readonly Route[] {
   return [getRoute(parts), postRoute(parts), atCheckpointRoute(parts), updateRoute(parts), patchRoute(parts)];
 }
 
-/** Of a thread that never ran. */
+/** Of a thread that never ran, as a worker gives it for one without a checkpoint. */
 const EMPTY_STATE = JSON.stringify({
-  ...{ values: {}, next: [], tasks: [], metadata: {}, created_at: null },
+  ...{ values: {}, next: [], tasks: [], created_at: null },
   ...{ checkpoint: null, parent_checkpoint: null, interrupts: [] },
 });
 
@@ -56,7 +56,10 @@ async function readState(
   { threadId, filter, checkpoint, subgraphs }: Wanted,
 ): Promise<string> {
   const { graphId, config } = await findThreadGraph(parts, db, threadId, filter);
-  if (graphId === undefined) return EMPTY_STATE;
+  if (graphId === undefined) {
+    if (typeof checkpoint?.checkpoint_id !== 'string') return EMPTY_STATE;
+    throw new DomainError('not_found', 'The thread has no such checkpoint');
+  }
   const params = {
     ...{ graph_id: graphId, thread_id: threadId, subgraphs: subgraphs ?? false },
     config: toStateConfig(config, threadId, checkpoint ?? {}),

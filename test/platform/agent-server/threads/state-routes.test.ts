@@ -28,6 +28,7 @@ describe('GET state', () => {
       expect.objectContaining({ values: {}, next: [], tasks: [], checkpoint: null, parent_checkpoint: null }),
     ]);
     expect((await api.ask('GET', `/threads/${thread}/history`)).text).toBe('[]');
+    expect((await api.ask('GET', `/threads/${thread}/state/${randomUUID()}`)).status).toBe(404);
   });
 
   it.each([
