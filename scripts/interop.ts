@@ -1,12 +1,15 @@
 // `npm run interop`: installs the public clients of sandboxes by their own locks, and runs them against a platform whose boxes
 // bubblewrap isolates. `npm run interop -- install` only installs; what is there already is kept.
+// `npm run interop -- agent` does so for the agent server: its clients, then the same calls to it and to the public server.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isInstalled, pythonFolder } from '../test/interop/sandbox-clients.ts';
 
 const root = join(import.meta.dirname, '..');
+const [what = 'sandboxes', second] = process.argv.slice(2);
 
 function run(command: string, args: readonly string[], cwd: string = root): void {
   const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit' });
@@ -14,13 +17,35 @@ function run(command: string, args: readonly string[], cwd: string = root): void
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`);
 }
 
-if (!existsSync(join(root, 'interop', 'node_modules', 'langsmith')))
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], join(root, 'interop'));
-if (!isInstalled('langsmith-sandbox-python')) {
-  await rm(pythonFolder, { recursive: true, force: true });
-  run('python3', ['-m', 'venv', pythonFolder]);
+async function installPython(folder: string, lock: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  run('python3', ['-m', 'venv', folder]);
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--require-hashes'];
-  run(join(pythonFolder, 'bin', 'python'), [...pip, '-r', join(root, 'interop', 'requirements.txt')]);
+  run(join(folder, 'bin', 'python'), [...pip, '-r', lock]);
 }
-if (process.argv[2] !== 'install')
-  run(join(root, 'node_modules', '.bin', 'vitest'), ['run', 'test/interop/sandbox-clients.test.ts']);
+
+function installNode(folder: string, name: string): void {
+  if (existsSync(join(folder, 'node_modules', name))) return;
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], folder);
+}
+
+async function runAgent(folder: string): Promise<void> {
+  const lock = join(folder, 'requirements.txt');
+  const version = createHash('sha256').update(readFileSync(lock)).digest('hex').slice(0, 16);
+  const venv = join(root, 'node_modules', '.cache', `agent-interop-${version}`);
+  installNode(folder, join('@langchain', 'langgraph-api'));
+  if (!existsSync(join(venv, 'bin', 'python'))) await installPython(venv, lock);
+  if (second === 'install') return;
+  const side = second === 'peer' ? ['--peer'] : [];
+  run(process.execPath, [join(folder, 'clients.mjs'), join(venv, 'bin', 'python'), ...side]);
+  run(process.execPath, [join(folder, 'differential.mjs'), ...side]);
+}
+
+if (what === 'agent') await runAgent(join(root, 'interop', 'agent-server'));
+else {
+  installNode(join(root, 'interop'), 'langsmith');
+  if (!isInstalled('langsmith-sandbox-python'))
+    await installPython(pythonFolder, join(root, 'interop', 'requirements.txt'));
+  if (what !== 'install')
+    run(join(root, 'node_modules', '.bin', 'vitest'), ['run', 'test/interop/sandbox-clients.test.ts']);
+}
