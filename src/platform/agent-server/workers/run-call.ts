@@ -17,6 +17,7 @@ export class RunCall implements WorkerCall {
   readonly #result: PromiseWithResolvers<RunEnd> = Promise.withResolvers();
   #waiting: { readonly events: readonly WorkerEvent[]; readonly bytes: number }[] = [];
   #handing: Promise<void> | undefined;
+  #hasBegun = false;
   #isOver = false;
   #limit: NodeJS.Timeout | undefined;
 
@@ -41,7 +42,17 @@ export class RunCall implements WorkerCall {
     else cancel.addEventListener('abort', this.#cancel, { once: true });
   }
 
+  begun(): void {
+    this.#hasBegun = true;
+  }
+
+  /** Another run holds up its worker: one of which nothing has come is begun elsewhere. */
+  block(): void {
+    if (!this.#hasBegun) this.#abandon('lost', new WorkerError('blocked'));
+  }
+
   receive(message: CallMessage, bytes: number): boolean {
+    this.#hasBegun = true;
     if (message.type === 'events') {
       this.#credit.receive(bytes);
       if (this.#isOver) return false;

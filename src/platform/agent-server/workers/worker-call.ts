@@ -22,6 +22,8 @@ export type WorkerCall = {
   readonly port: ServerCallPort | undefined;
   /** True when this was its last message. Throws a ProtocolError. */
   receive(message: CallMessage, bytes: number): boolean;
+  /** The worker has asked for something as part of it. */
+  begun?(): void;
   /** The worker does not respond; whether the call may be made elsewhere is up to the call. */
   block?(): void;
   /** The worker has ended. */

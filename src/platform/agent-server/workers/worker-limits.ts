@@ -25,7 +25,7 @@ export type WorkerLimits = {
 export const defaultWorkerLimits: Omit<WorkerLimits, 'workers'> = {
   heapMegabytes: 1024,
   startMs: 60_000,
-  pingMs: 500,
+  pingMs: 250,
   blockedMs: 2_000,
   killMs: 30_000,
   cancelMs: 5_000,

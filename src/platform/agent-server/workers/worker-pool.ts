@@ -68,10 +68,10 @@ export class WorkerPool {
   }
 
   #choose(): Worker | undefined {
-    let chosen: Worker | undefined;
-    for (const worker of this.#workers)
-      if (worker.isUsable && (chosen === undefined || worker.load < chosen.load)) chosen = worker;
-    return chosen;
+    const usable = [...this.#workers].filter((worker) => worker.isUsable);
+    const prompt = usable.filter((worker) => !worker.isSilent);
+    const [first, ...others] = prompt.length > 0 ? prompt : usable;
+    return others.reduce((least, worker) => (least && worker.load < least.load ? worker : least), first);
   }
 
   /** Another one, where the least loaded has work: those that do not respond do not count. */

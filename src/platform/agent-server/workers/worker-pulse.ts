@@ -10,6 +10,8 @@ export type PulseEvents = {
   onDead(): void;
 };
 
+const SILENT_MS = 100;
+
 export class WorkerPulse {
   readonly #limits: Pick<WorkerLimits, 'pingMs' | 'blockedMs' | 'killMs'>;
   readonly #events: PulseEvents;
@@ -27,6 +29,11 @@ export class WorkerPulse {
 
   get isBlocked(): boolean {
     return this.#isBlocked;
+  }
+
+  /** It has not responded at once. */
+  get isSilent(): boolean {
+    return this.#askedMs !== undefined && performance.now() - this.#askedMs > SILENT_MS;
   }
 
   start(): void {

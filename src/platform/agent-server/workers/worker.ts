@@ -95,6 +95,11 @@ export class Worker {
     return this.#state === 'ready' && !this.#pulse.isBlocked;
   }
 
+  /** It may be held up: there are better ones for a call. */
+  get isSilent(): boolean {
+    return this.#pulse.isSilent;
+  }
+
   get isBlocked(): boolean {
     return this.#state === 'ready' && this.#pulse.isBlocked;
   }
@@ -132,8 +137,9 @@ export class Worker {
     if (message.type === 'log') return this.#output.write(message.level, 'log', message.message);
     if (this.#state !== 'ready') return this.#start(message);
     if (message.type === 'call') {
-      const port = message.of === undefined ? undefined : this.#calls.get(message.of)?.port;
-      return this.#asked.begin(message, port);
+      const call = message.of === undefined ? undefined : this.#calls.get(message.of);
+      call?.begun?.();
+      return this.#asked.begin(message, call?.port);
     }
     switch (message.type) {
       case 'result':

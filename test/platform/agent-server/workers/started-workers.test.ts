@@ -145,6 +145,11 @@ describe('a worker', () => {
     const started = Promise.withResolvers<void>();
     const run = own.run(...testRun('loop', { onEvents: async () => started.resolve() }));
     await started.promise;
+    let isRunning = true;
+    void run.catch(() => (isRunning = false));
+    // One that has not begun is given back; the other may go on.
+    await expect(own.run(...testRun('count'))).rejects.toMatchObject({ kind: 'blocked' });
+    expect(isRunning).toBe(true);
     // Asked again of another one, while the first loops.
     const { pid } = JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }));
     expect(lives(pid)).toBe(true);
