@@ -104,7 +104,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/checkpoints/write-statements.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
   'src/platform/agent-server/configuration/deployment.ts': 'test/cli/agent-server.test.ts',
-  'src/platform/agent-server/configuration/settings.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/agent-server.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/running-parts.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/later-routes.ts': 'test/cli/agent-server.test.ts',
@@ -112,10 +111,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/configuration/bundle-directory.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/configuration/cors-document.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/configuration/esbuild.ts': 'test/cli/agent-server.test.ts',
-  'src/platform/agent-server/configuration/graph-file.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/configuration/source-export.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/configuration/source-plugin.ts': 'test/cli/agent-server.test.ts',
-  'src/platform/agent-server/configuration/worker-environment.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/document-routes.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/finished-routes.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/ground.ts': 'test/cli/agent-server.test.ts',

@@ -76,7 +76,7 @@ const NO_KEYS = 'must be none: name the accepted keys by SALLYPORT_AGENT_KEY_FIL
 const schema = z.strictObject({
   listen: listen.prefault('127.0.0.1:2024'),
   data_dir: z.string().min(1).optional(),
-  auth: z.literal('none', NO_KEYS).optional(),
+  auth: z.custom<'none'>((text) => text === 'none', NO_KEYS).optional(),
   key_file: z.string().min(1).optional(),
   studio: z.boolean().default(false),
   jobs_per_worker: z.int().min(1).max(1000).default(10),
