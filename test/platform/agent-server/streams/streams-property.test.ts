@@ -65,7 +65,7 @@ class Scene {
   }
 
   async run(step: Command): Promise<void> {
-    if (step.type === 'write') await this.#write(step.count, step.isAwaited);
+    if (step.type === 'write') await this.#write(this.#writer, step.count, step.isAwaited);
     else if (step.type === 'claim') await this.claim(step.place, step.isReleased);
     else if (step.type === 'join') this.readers.push(new Reader(this, step.place));
     else if (step.type === 'cut') this.readers[step.reader % this.readers.length]?.cut(step.place);
@@ -78,12 +78,15 @@ class Scene {
     const { streams, claim } = this.processes[at];
     this.#writer = await streams.open(await claim(this.runId));
     this.#executing = at;
-    if (!isReleased) await before?.release();
+    if (isReleased || before === undefined) return;
+    // It does not know yet that it was lost.
+    await this.#write(before, 2, true);
+    await before.release();
   }
 
-  async #write(count: number, isAwaited: boolean): Promise<void> {
+  async #write(writer: RunEventWriter | undefined, count: number, isAwaited: boolean): Promise<void> {
     const data = Array.from({ length: count }, () => String((this.#written += 1)));
-    const write = async (writer: RunEventWriter | undefined): Promise<void> => {
+    const write = async (): Promise<void> => {
       try {
         await writer?.write(data.map((one) => ({ event: 'custom', data: one })));
         this.accepted.push(...data);
@@ -91,7 +94,7 @@ class Scene {
         expect(error).toBeInstanceOf(LostRun);
       }
     };
-    const written = write(this.#writer);
+    const written = write();
     this.#writes.push(written);
     if (isAwaited) await written;
   }
