@@ -1,7 +1,7 @@
 // Where Sallyport responds otherwise than the public server on purpose, by the place that differs, and why.
 export const chosen = [
   {
-    pattern: /\.body\.(?:detail|code|errors)\b|\.body: ours \{"detail"/,
+    pattern: /\.body\.(?:detail|code|errors)\b|\.body: ours \{"(?:detail|code)"/,
     reason: 'errors are JSON with a detail',
   },
   {
@@ -30,4 +30,12 @@ export const chosen = [
     pattern: /langgraph_version|langgraph_api_url/,
     reason: 'the version of the package that runs the graph',
   },
+  {
+    pattern: /\.state_updated_at: ours "TIME", peer absent$/,
+    reason: 'a thread says when its state changed',
+  },
+  { pattern: /^GET .*content-location: ours "\/threads/, reason: 'following a run names it too' },
+  { pattern: /\.__error__\.error: ours "\w+", peer "Error"$/, reason: 'an error is wrapped once' },
+  { pattern: /^POST \/runs\.(?:status: ours 422|headers|body)/, reason: 'after_seconds below 0 is invalid' },
+  { pattern: /^POST \/assistants\.body\.\w+: ours absent/, reason: 'an unknown graph is 404' },
 ];

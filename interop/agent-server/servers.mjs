@@ -40,6 +40,7 @@ export async function startSallyport(deployment, { config = 'langgraph.json', jo
   const directory = await copyOf(deployment);
   const port = await freePort();
   const program = process.env.SALLYPORT_PROGRAM ?? join(root, 'bin', 'sallyport.js');
+  const { auth: hasAuth } = JSON.parse(await readFile(join(directory, config), 'utf8'));
   const args = [
     program,
     'agent-server',
@@ -50,7 +51,8 @@ export async function startSallyport(deployment, { config = 'langgraph.json', jo
   ];
   const child = start(process.execPath, args, directory, {
     SALLYPORT_AGENT_DATA_DIR: join(directory, 'data'),
-    SALLYPORT_AGENT_AUTH: 'none',
+    // Without a handler of its own a deployment must say that everybody may use it.
+    ...(hasAuth ? {} : { SALLYPORT_AGENT_AUTH: 'none' }),
     N_JOBS_PER_WORKER: String(jobs),
     ...env,
   });

@@ -319,8 +319,11 @@ await test('an interrupt, then resume, update and goto', async () => {
 });
 await test('interruptBefore and interruptAfter', async () => {
   const id = await newThread();
-  equal((await runs.wait(id, 'steps', { input: {}, interruptBefore: ['two'] })).trail, ['one']);
-  equal((await runs.wait(id, 'steps', { input: null, interruptAfter: ['two'] })).trail, ['one', 'two']);
+  const trail = async () => (await threads.getState(id)).values.trail;
+  await runs.wait(id, 'steps', { input: {}, interruptBefore: ['two'] });
+  equal(await trail(), ['one']);
+  await runs.wait(id, 'steps', { input: null, interruptAfter: ['two'] });
+  equal(await trail(), ['one', 'two']);
   equal((await runs.wait(id, 'steps', { input: null })).trail, ['one', 'two', 'three']);
 });
 await test('a run from a checkpoint', async () => {

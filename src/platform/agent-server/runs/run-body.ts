@@ -55,6 +55,8 @@ const command = z.strictObject({
   resume: z.unknown().optional(),
   update: z.unknown().optional(),
   goto: target.optional(),
+  // The client that stands for a graph in another graph marks its commands.
+  lg_name: z.literal('Command').optional(),
 });
 const checkpoint = z.looseObject({
   thread_id: z.string().nullish(),
