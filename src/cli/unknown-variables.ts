@@ -14,8 +14,12 @@ const furtherVariables: readonly string[] = [
   ...operatorVariables,
 ];
 
-/** Variables of the platform, which checks its own. */
-const platformVariables: readonly string[] = ['SALLYPORT_PLATFORM_', 'SALLYPORT_BOOTSTRAP_API_KEY'];
+/** Variables of the platform and of the agent server, which check their own. */
+const platformVariables: readonly string[] = [
+  'SALLYPORT_PLATFORM_',
+  'SALLYPORT_AGENT_',
+  'SALLYPORT_BOOTSTRAP_API_KEY',
+];
 
 const OURS = 'SALLYPORT_';
 

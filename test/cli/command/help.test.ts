@@ -54,8 +54,10 @@ describe('help', () => {
 
   it('has a command for every program of the entry point, and no other', () => {
     const main = readFileSync(join(projectRoot, 'src', 'main.ts'), 'utf8');
-    const programs = [...main.matchAll(/^ {2}(\w+): \(\) => import\(/gm)].map(([, name]) => name);
-    expect(programs.toSorted()).toEqual(allCommands.map(({ name }) => name).toSorted());
+    const programs = [...main.matchAll(/^ {2}'?([\w-]+)'?: \(\) => import\(/gm)].map(([, name]) => name);
+    // Started by the platform, and by nobody else.
+    const started = programs.filter((name) => name !== 'box-host');
+    expect(started.toSorted()).toEqual(allCommands.map(({ name }) => name).toSorted());
   });
 });
 
