@@ -1,7 +1,10 @@
-// What a saver has sent and the server has not stored yet. A graph does not wait for it, but the end of its run does.
+// What a saver has sent and the server has not stored yet. A graph does not wait for it; the end
+// of its run does, and so does an interrupt before it is sent.
 
 export type PutTracker = {
   track(put: () => Promise<unknown>): Promise<void>;
+  /** Resolves when nothing is on its way. */
+  stored(): Promise<void>;
   /** Resolves when everything is stored; what comes later is refused. */
   end(): Promise<void>;
 };
@@ -14,7 +17,16 @@ export function createPutTracker(onFailure: ((error: unknown) => void) | undefin
   const pending = new Set<Promise<unknown>>();
   let hasEnded = false;
   let hasFailed = false;
+  const stored = async (): Promise<void> => {
+    for (;;) {
+      // The library puts one checkpoint after the other, and the last of a cancelled graph when its stream has ended already.
+      await new Promise(setImmediate);
+      if (pending.size === 0) return;
+      await Promise.allSettled(pending);
+    }
+  };
   return {
+    stored,
     async track(put) {
       if (hasFailed) return;
       const done = hasEnded ? refuse() : put();
@@ -30,12 +42,7 @@ export function createPutTracker(onFailure: ((error: unknown) => void) | undefin
       }
     },
     async end() {
-      for (;;) {
-        // The library puts one checkpoint after the other, and the last of a cancelled graph when its stream has ended already.
-        await new Promise(setImmediate);
-        if (pending.size === 0) break;
-        await Promise.allSettled(pending);
-      }
+      await stored();
       hasEnded = true;
     },
   };

@@ -36,7 +36,9 @@ export type Saver = BaseSaver & {
   getNextVersion(current: string | number | undefined): string;
   /** From now on, checkpoints come without a value to resume with that no task has taken. */
   forgetResume(): void;
-  /** Resolves when the server has what was put; what is put later is refused. */
+  /** Resolves when the server has what was put. */
+  stored(): Promise<void>;
+  /** The same; what is put later is refused. */
   end(): Promise<void>;
 };
 
@@ -120,6 +122,10 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
 
     forgetResume(): void {
       this.#forgetsResume = true;
+    }
+
+    stored(): Promise<void> {
+      return this.#puts.stored();
     }
 
     end(): Promise<void> {

@@ -34,6 +34,12 @@ export function readChunk(chunk: unknown, hasSubgraphs: boolean): Chunk {
   return { namespace, mode: String(mode), payload };
 }
 
+/** Clients act on it before the stream ends: they read the state of the thread, which must be stored. */
+export function isInterrupt({ mode, payload }: Chunk): boolean {
+  const isState = mode === 'updates' || mode === 'values';
+  return isState && typeof payload === 'object' && payload !== null && '__interrupt__' in payload;
+}
+
 /** Undefined for what the client did not ask for. */
 export function eventOf(
   { namespace, mode, payload }: Chunk,

@@ -84,7 +84,7 @@ function mayStopAfterNode({ params, graph }: Run): boolean {
 }
 
 async function stream(run: Run, progress: RunProgress, start: StartPoint): Promise<void> {
-  const { params, config, hidden, graph, context, signal, library } = run;
+  const { params, config, hidden, graph, saver, context, signal, library } = run;
   const emission = createEmission();
   const configurable = configurableAt(config, start.kind === 'beginning' ? params.checkpoint : undefined);
   const tracer = await createTracer(library, configurable, hidden);
@@ -105,6 +105,7 @@ async function stream(run: Run, progress: RunProgress, start: StartPoint): Promi
       settings: { modes: new Set(params.stream_mode), hasSubgraphs: params.stream_subgraphs, hidden },
       progress,
       emission,
+      stored: () => saver.stored(),
     });
     for await (const event of events) await emission.send(context.emit([event]));
   } finally {

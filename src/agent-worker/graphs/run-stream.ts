@@ -1,6 +1,6 @@
 // The events of a graph that runs, in the order in which it makes them.
 import type { WorkerEvent } from '../protocol/messages.ts';
-import { type ChunkSettings, eventOf, omit, readChunk } from './chunk-event.ts';
+import { type ChunkSettings, eventOf, isInterrupt, omit, readChunk } from './chunk-event.ts';
 import type { Emission } from './emission.ts';
 import type { CompiledGraph, GraphEvent } from './library.ts';
 import { writeJson } from './json-text.ts';
@@ -15,6 +15,8 @@ export type GraphRun = {
   readonly settings: ChunkSettings;
   readonly progress: RunProgress;
   readonly emission: Emission;
+  /** Resolves when the server has every checkpoint of the graph. */
+  stored(): Promise<void>;
 };
 
 export async function* streamRun(run: GraphRun): AsyncGenerator<WorkerEvent> {
@@ -31,11 +33,13 @@ async function* streamChunks({
   settings,
   progress,
   emission,
+  stored,
 }: GraphRun): AsyncGenerator<WorkerEvent> {
   for await (const item of emission.read(await graph.stream(input, options))) {
     const chunk = readChunk(item, settings.hasSubgraphs);
     progress.add(chunk);
     const event = eventOf(chunk, settings);
+    if (isInterrupt(chunk)) await stored();
     if (event !== undefined) yield event;
   }
 }
@@ -50,6 +54,7 @@ async function* streamWithEvents(run: GraphRun): AsyncGenerator<WorkerEvent> {
       const chunk = readChunk(event.data.chunk, hasSubgraphs);
       progress.add(chunk);
       const found = eventOf(chunk, settings);
+      if (isInterrupt(chunk)) await run.stored();
       if (found !== undefined) yield found;
       // The public server finds no messages of the state while it streams subgraphs.
       if (modes.has('messages') && !hasSubgraphs) yield* messages.addPayload(chunk.payload);

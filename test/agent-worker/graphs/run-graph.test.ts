@@ -1,8 +1,8 @@
 // Runs of real graphs: commands, interrupts, cancellation, slow readers, and what must not leave a run.
 import { describe, expect, it } from 'vitest';
-import { CallCancelled } from '../../../src/agent-worker/method.ts';
+import { type CallContext, CallCancelled } from '../../../src/agent-worker/method.ts';
 import { createMemoryCheckpoints } from '../../support/agent-checkpoints.ts';
-import { createCall, createRun, loadTestGraphs, startRun } from '../../support/agent-runs.ts';
+import { createCall, createRun, loadTestGraphs, startRun, type TestCall } from '../../support/agent-runs.ts';
 
 const names = [
   'builder',
@@ -19,6 +19,8 @@ const names = [
 ];
 const methods = await loadTestGraphs(...names);
 const input = { steps: ['in'] };
+const puts = ({ memory }: TestCall): readonly unknown[] =>
+  memory.calls.filter(({ method }) => method.startsWith('checkpoint.put'));
 const stepsOf = (values: string): unknown => JSON.parse(values).steps;
 
 describe('a run', () => {
@@ -45,6 +47,35 @@ describe('a run', () => {
       '{}',
     ]);
   });
+
+  it.each(['async', 'exit'] as const)(
+    'tells of an interrupt when it is stored, durability %s',
+    async (durability) => {
+      const call = createCall();
+      const isStored: boolean[] = [];
+      const { callServer } = call.memory;
+      let stored = 0;
+      const context: CallContext = {
+        ...call.context,
+        async callServer(method, params) {
+          const result = await callServer(method, params);
+          if (method.startsWith('checkpoint.put')) stored += 1;
+          return result;
+        },
+        async emit(events) {
+          if (events.some(({ data }) => data.includes('__interrupt__')))
+            isStored.push(stored > 0 && stored === puts(call).length);
+        },
+      };
+      const modes = ['updates', 'values'];
+      await startRun(
+        methods,
+        { graph_id: 'asks', input, durability, stream_mode: modes },
+        { ...call, context },
+      );
+      expect(isStored).toEqual([true, true]);
+    },
+  );
 
   it('takes updates and targets of a command', async () => {
     const call = createCall();
