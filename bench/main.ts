@@ -5,6 +5,7 @@ const others: Readonly<Record<string, string>> = {
   streams: './streams.ts',
   gateway: './gateway.ts',
   writes: './writes.ts',
+  agent: './agent.ts',
 };
 
 const [, , name = ''] = process.argv;

@@ -22,6 +22,7 @@ const steps: Readonly<Record<string, () => void>> = {
   mockttp: installPackages,
   fastify: installPackages,
   mitmproxy: installMitmproxy,
+  langgraph: installAgentServer,
 };
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(steps);
@@ -46,6 +47,18 @@ for (const step of new Set(wanted.map((name) => steps[name]))) {
 function installPackages(): void {
   copyFileSync(join(peersFolder, 'package.json'), join(peersCache, 'package.json'));
   run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts'], { folder: peersCache });
+}
+
+/** The public agent server, by the lock of its interoperability tests. */
+function installAgentServer(): void {
+  const [locked, folder] = [
+    join(peersFolder, '..', '..', 'interop', 'agent-server'),
+    join(peersCache, 'langgraph'),
+  ];
+  mkdirSync(folder, { recursive: true });
+  for (const file of ['package.json', 'package-lock.json'])
+    copyFileSync(join(locked, file), join(folder, file));
+  run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { folder });
 }
 
 function installMitmproxy(): void {

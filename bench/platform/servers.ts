@@ -160,14 +160,14 @@ export async function startBareServer(
 }
 
 /** The embedded server, as the role that the platform has. */
-export async function databaseOf({ directory }: Installation): Promise<Connection> {
+export async function databaseOf({ directory }: Pick<Installation, 'directory'>): Promise<Connection> {
   const found = await findRunningServer(join(directory, 'data', 'database'));
   if (typeof found === 'string') throw new Error(`the database server is ${found}`);
   return found;
 }
 
 /** The same server, as the owner of the tables. */
-export async function ownerOf(installation: Installation): Promise<Connection> {
+export async function ownerOf(installation: Pick<Installation, 'directory'>): Promise<Connection> {
   const { owner } = await readPasswords(join(installation.directory, 'data', 'database'), true);
   return { ...(await databaseOf(installation)), user: OWNER, password: owner };
 }
