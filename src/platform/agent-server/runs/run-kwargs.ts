@@ -53,7 +53,9 @@ export const USER_KEYS = [
 export function createKwargs(body: RunBody, parts: KwargsParts): RunKwargs {
   const { defaults, assistant, thread, runId, threadId, graphId, assistantId } = parts;
   const { context: defaultContext, ...defaultConfig } = defaults;
-  const metadata = { ...assistant.metadata, ...thread.metadata, ...parts.metadata };
+  const ids = { graph_id: graphId, assistant_id: assistantId };
+  // The thread has those of the run before.
+  const metadata = { ...assistant.metadata, ...thread.metadata, ...ids, ...parts.metadata };
   const configurable = {
     ...withoutUser({
       ...toObject(defaultConfig['configurable']),
@@ -63,7 +65,7 @@ export function createKwargs(body: RunBody, parts: KwargsParts): RunKwargs {
       ...checkpointOf(body),
     }),
     ...tracerOf(body),
-    ...{ run_id: runId, thread_id: threadId, graph_id: graphId, assistant_id: assistantId },
+    ...{ run_id: runId, thread_id: threadId, ...ids },
   };
   return {
     input: body.input,

@@ -35,6 +35,9 @@ describe('without users', () => {
         config: { configurable: { b: 2, run_id: run.run_id, thread_id: threadId, graph_id: 'agent' } },
       },
     });
+    // Which assistant of which graph: traces and checkpoints are found by it.
+    const metadata = { a: 1, graph_id: 'agent', assistant_id: run.assistant_id };
+    expect([run.metadata, run.kwargs.config.metadata]).toEqual([metadata, metadata]);
     const path = `/threads/${threadId}/runs/${run.run_id}`;
     expect(asked.headers.get('content-location')).toBe(path);
     const { end } = await scene.started(run.run_id);
