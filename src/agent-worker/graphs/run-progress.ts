@@ -3,7 +3,7 @@ import type { RunEnd } from '../protocol/calls.ts';
 import type { Chunk } from './chunk-event.ts';
 import { writeJson } from './json-text.ts';
 
-type Task = { readonly id: string; readonly interrupts?: unknown };
+type Task = { readonly id: string; readonly interrupts?: readonly unknown[] };
 type Checkpoint = {
   readonly values: unknown;
   readonly next: readonly string[];
@@ -34,7 +34,8 @@ export function createRunProgress(): RunProgress {
       if (last.tasks.has(result.id)) last.tasks.set(result.id, result);
     },
     end() {
-      const interrupts = [...(last?.tasks.values() ?? [])].map((task) => [task.id, task.interrupts ?? []]);
+      const tasks = [...(last?.tasks.values() ?? [])];
+      const interrupts = tasks.flatMap(({ id, interrupts: of = [] }) => (of.length === 0 ? [] : [[id, of]]));
       return {
         status: (last?.checkpoint.next.length ?? 0) > 0 ? 'interrupted' : 'success',
         values: writeJson(last?.checkpoint.values ?? null, 'The state of the graph'),

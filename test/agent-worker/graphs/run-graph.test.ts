@@ -101,6 +101,8 @@ describe('a run', () => {
       call,
     );
     expect([before.end.status, stepsOf(before.end.values)]).toEqual(['interrupted', ['in', 'first']]);
+    // Nobody is asked anything.
+    expect(before.end.interrupts).toBe('{}');
     const rest = await startRun(methods, { graph_id: 'builder', run_id: 'rest' }, createCall(call.memory));
     expect([rest.end.status, stepsOf(rest.end.values)]).toEqual(['success', ['in', 'first', 'second']]);
     const after = await startRun(methods, { graph_id: 'builder', input, interrupt_after: '*' });
