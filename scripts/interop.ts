@@ -1,6 +1,7 @@
 // `npm run interop`: installs the public clients of sandboxes by their own locks, and runs them against a platform whose boxes
 // bubblewrap isolates. `npm run interop -- install` only installs; what is there already is kept.
-// `npm run interop -- agent` does so for the agent server: its clients, then the same calls to it and to the public server.
+// `npm run interop -- agent` does so for the agent server: the public suite for checkpoint savers, its clients, then the same calls
+// to it and to the public server.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { isInstalled, pythonFolder } from '../test/interop/sandbox-clients.ts';
 
 const root = join(import.meta.dirname, '..');
 const [what = 'sandboxes', second] = process.argv.slice(2);
+const vitest = join(root, 'node_modules', '.bin', 'vitest');
 
 function run(command: string, args: readonly string[], cwd: string = root): void {
   const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit' });
@@ -36,6 +38,7 @@ async function runAgent(folder: string): Promise<void> {
   installNode(folder, join('@langchain', 'langgraph-api'));
   if (!existsSync(join(venv, 'bin', 'python'))) await installPython(venv, lock);
   if (second === 'install') return;
+  if (second !== 'peer') run(vitest, ['run', '--config', join(folder, 'validation.config.mjs')]);
   const side = second === 'peer' ? ['--peer'] : [];
   run(process.execPath, [join(folder, 'clients.mjs'), join(venv, 'bin', 'python'), ...side]);
   run(process.execPath, [join(folder, 'differential.mjs'), ...side]);
@@ -46,6 +49,5 @@ else {
   installNode(join(root, 'interop'), 'langsmith');
   if (!isInstalled('langsmith-sandbox-python'))
     await installPython(pythonFolder, join(root, 'interop', 'requirements.txt'));
-  if (what !== 'install')
-    run(join(root, 'node_modules', '.bin', 'vitest'), ['run', 'test/interop/sandbox-clients.test.ts']);
+  if (what !== 'install') run(vitest, ['run', 'test/interop/sandbox-clients.test.ts']);
 }
