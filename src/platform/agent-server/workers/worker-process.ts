@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Duplex, Readable } from 'node:stream';
+import { Duplex, Readable } from 'node:stream';
 import { errorCode, type Log } from '../../../base/log.ts';
 
 export type WorkerProgram = {
@@ -38,22 +38,42 @@ export function startProcess(program: WorkerProgram, log: Log): WorkerProcess {
     `--max-old-space-size=${heapMegabytes}`,
     '--disable-warning=ExperimentalWarning',
   ];
-  const child = spawn(process.execPath, [...nodeArguments, file], {
-    cwd: root,
-    env: { ...inherited(), ...program.env },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    // The leader of a group: what it has started ends with it.
-    detached: true,
-  });
-  if (child.pid !== undefined) void raiseOomScore(child.pid, log);
+  let child: ChildProcess;
+  try {
+    child = spawn(process.execPath, [...nodeArguments, file], {
+      cwd: root,
+      env: { ...inherited(), ...program.env },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      // The leader of a group: what it has started ends with it.
+      detached: true,
+    });
+  } catch (error) {
+    // What `spawn` throws instead of emitting it: no memory is left, for example.
+    return unstarted(Promise.resolve(describeStart(error)));
+  }
+  const { pid, stdio } = child;
+  const ended = endOf(child);
+  // Without a descriptor left there are no streams either.
+  if (pid === undefined || stdio === undefined) {
+    for (const stream of stdio ?? []) stream?.destroy();
+    return unstarted(ended);
+  }
+  void raiseOomScore(pid, log);
   return {
-    pid: child.pid,
-    channel: child.stdio[3] as Duplex,
+    pid,
+    channel: stdio[3] as Duplex,
     stdout: child.stdout as Readable,
     stderr: child.stderr as Readable,
-    ended: endOf(child),
-    kill: () => killGroup(child),
+    ended,
+    kill: () => killGroup(pid),
   };
+}
+
+/** There is no process: it ends with the reason, as one that was started does. */
+function unstarted(ended: Promise<string>): WorkerProcess {
+  const channel = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+  const empty = (): Readable => Readable.from([]);
+  return { pid: undefined, channel, stdout: empty(), stderr: empty(), ended, kill: () => undefined };
 }
 
 /** In the bundle the program is a file beside this one. */
@@ -83,14 +103,17 @@ async function raiseOomScore(pid: number, log: Log): Promise<void> {
 function endOf(child: ChildProcess): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
-  child.once('error', (error) => resolve(errorCode(error) ?? 'it cannot be started'));
+  child.once('error', (error) => resolve(describeStart(error)));
   return promise;
 }
 
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
+function describeStart(error: unknown): string {
+  return errorCode(error) ?? 'it cannot be started';
+}
+
+function killGroup(pid: number): void {
   try {
-    process.kill(-child.pid, 'SIGKILL');
+    process.kill(-pid, 'SIGKILL');
   } catch {
     // No process of the group is left.
   }
