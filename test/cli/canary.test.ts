@@ -88,6 +88,7 @@ const COMMANDS: Readonly<Record<string, CommandLines | string>> = {
   start: 'it takes no secret, and its origin shows the credential of the example',
   demo: 'it takes no secret',
   platform: 'it prints the API key that it creates',
+  'agent-server': 'it takes no secret but the password of a database URL and a file of keys',
   audit: 'it takes no secret but the password of a database URL',
 };
 
