@@ -8,12 +8,30 @@ const NO_TASK = '00000000-0000-0000-0000-000000000000';
 const RESUME = '__resume__';
 const INTERRUPT = '__interrupt__';
 const MARK = '__resumed_before__';
+/** Of tasks that run again. */
+const SPECIAL: ReadonlySet<string> = new Set([RESUME, INTERRUPT, '__error__', '__scheduled__']);
 
 type Interrupt = { readonly id?: string };
 type Counts = Readonly<Record<string, number>>;
 
 export function isForAnyTask(taskId: string, channel: string): boolean {
   return taskId === NO_TASK && channel === RESUME;
+}
+
+/** Of the command of a run: for any task, or for the task of an interrupt. Tasks themselves are UUIDs. */
+export function isOfCommand(taskId: string, channel: string): boolean {
+  return isForAnyTask(taskId, channel) || (channel === RESUME && isInterruptId(taskId));
+}
+
+export function isInterruptId(text: string): boolean {
+  return /^[0-9a-f]{32}$/.test(text);
+}
+
+/** Of the tasks that have not done their work. */
+export function findInterrupts(writes: readonly PendingWrite[]): readonly string[] {
+  const done = new Set(writes.flatMap(([taskId, channel]) => (SPECIAL.has(channel) ? [] : [taskId])));
+  const open = writes.filter(([taskId, channel]) => channel === INTERRUPT && !done.has(taskId));
+  return open.flatMap(([, , value]) => (value as Interrupt).id ?? []);
 }
 
 /** To be stored under the id of the run, before its value. */

@@ -16,7 +16,7 @@ import {
   writeTuple,
 } from './checkpoint-tuple.ts';
 import { createPutTracker, type PutTracker } from './put-tracker.ts';
-import { createResumeMark, isForAnyTask } from './resume-mark.ts';
+import { createResumeMark, isForAnyTask, isOfCommand } from './resume-mark.ts';
 import { writeTyped } from './typed-value.ts';
 
 type Versions = Readonly<Record<string, string | number>>;
@@ -104,7 +104,7 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
 
     putWrites(config: GraphConfig, writes: readonly [string, unknown][], taskId: string): Promise<void> {
       const { runId } = this.#parts;
-      const isResumed = runId !== undefined && writes.some(([channel]) => isForAnyTask(taskId, channel));
+      const isResumed = runId !== undefined && writes.some(([channel]) => isOfCommand(taskId, channel));
       const mark = isResumed ? createResumeMark(this.#writes) : undefined;
       return this.#puts.track(async () => {
         if (mark !== undefined) await putWrites(this.#parts, this.serde, config, [mark], runId ?? '');

@@ -77,6 +77,14 @@ describe('a run', () => {
     },
   );
 
+  it.each([0, '', false])('is resumed with %j', async (resume) => {
+    const call = createCall();
+    await startRun(methods, { graph_id: 'asks', input }, call);
+    const run = { graph_id: 'asks', command: { resume, update: { steps: ['up'] } }, run_id: 'other' };
+    const { end } = await startRun(methods, run, createCall(call.memory));
+    expect([end.status, stepsOf(end.values)]).toEqual(['success', ['in', 'up', `said ${resume}`, 'end']]);
+  });
+
   it('takes updates and targets of a command', async () => {
     const call = createCall();
     await startRun(methods, { graph_id: 'fans', input }, call);

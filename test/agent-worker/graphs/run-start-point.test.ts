@@ -43,6 +43,14 @@ const cases: Readonly<Record<string, Case>> = {
     before: { graph_id: 'asksSideBySide', input },
     run: { graph_id: 'asksSideBySide', command: { resume: 'bob' }, durability: 'exit' },
   },
+  'a resume with an empty text that comes to the next question': {
+    before: { graph_id: 'asksTwice', input },
+    run: { graph_id: 'asksTwice', command: { resume: '' } },
+  },
+  'a resume of two questions with false': {
+    before: { graph_id: 'asksSideBySide', input },
+    run: { graph_id: 'asksSideBySide', command: { resume: false } },
+  },
   'an update and a target': {
     before: { graph_id: 'builder', input },
     run: { graph_id: 'builder', command: { update: { steps: ['up'] }, goto: 'second' } },
