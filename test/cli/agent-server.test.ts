@@ -76,6 +76,44 @@ describe('an agent server', () => {
   });
 });
 
+describe('two agent servers on one database', { tags: 'long' }, () => {
+  it('share the master key, and one of them streams to 500 clients of one address', async () => {
+    const graphs = { agent: './agent.ts:graph' };
+    const config = await writeDeployment(join(scratch.path, 'two'), { graphs }, { 'agent.ts': GRAPH });
+    const dataDirectory = join(scratch.path, 'data');
+    await using one = startAgentServer(config, { dataDirectory, database });
+    const first = (await one.ready).url;
+
+    const own = { dataDirectory: join(scratch.path, 'other'), database };
+    await using refused = startAgentServer(config, own);
+    expect((await refused.process.exited).code).toBe(2);
+    expect(refused.process.stderr).toMatch(
+      /other\/vault-master\.key: there is no master key, .* by SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE/,
+    );
+
+    const env = { SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE: join(dataDirectory, 'vault-master.key') };
+    await using two = startAgentServer(config, { ...own, env });
+    const second = (await two.ready).url;
+    const post = async (url: string, body: object): Promise<Record<string, string>> => {
+      const headers = { 'content-type': 'application/json' };
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+      return (await response.json()) as Record<string, string>;
+    };
+    const { thread_id: thread } = await post(`${first}/threads`, {});
+    const run = { assistant_id: 'agent', input: {} };
+    expect(await post(`${second}/threads/${thread}/runs/wait`, run)).toEqual({ text: 'hello' });
+
+    const later = await post(`${first}/threads/${thread}/runs`, { ...run, after_seconds: 3600 });
+    const left = new AbortController();
+    const join500 = Array.from({ length: 500 }, () =>
+      fetch(`${second}/threads/${thread}/runs/${later['run_id']}/stream`, { signal: left.signal }),
+    );
+    const statuses = (await Promise.all(join500)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(500);
+    left.abort();
+  });
+});
+
 describe('a start is refused, with exit code 2 and what to change, for', () => {
   const start = async (
     config: object,

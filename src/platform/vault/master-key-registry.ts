@@ -140,6 +140,6 @@ async function readNeededKeys(file: string, needed: readonly string[]): Promise<
   const problem =
     keys === undefined ? 'there is no master key' : 'this file is an old copy or of another installation';
   throw new InputError(
-    `${file}: ${problem}, but this database needs the master key ${missing.join(' and ')}: restore it from a backup, or copy the file from a machine on which this platform runs`,
+    `${file}: ${problem}, but this database needs the master key ${missing.join(' and ')}: restore it from a backup, or copy the file from a machine on which this platform runs, or name it by SALLYPORT_PLATFORM_VAULT_MASTER_KEY_FILE`,
   );
 }
