@@ -46,7 +46,7 @@ export class Dispatcher {
     this.#calls.set(id, { running, app });
     const work = app === undefined ? this.#run(id, method, params, running) : this.#serve(app, params);
     void work
-      .catch((error: unknown) => this.#fail(id, toFailure(error, running.signal)))
+      .catch((error: unknown) => this.#fail(id, toFailure(error, running.signal, method.startsWith('auth.'))))
       .finally(() => this.#calls.delete(id));
   }
 

@@ -6,13 +6,14 @@ import type { CallFailure, ThrownError } from './protocol/messages.ts';
 /** Of a message that clients see. */
 const MAX_MESSAGE_CHARS = 64 * 1024;
 
-export function toFailure(error: unknown, signal: AbortSignal): CallFailure {
+/** `isHandler`: of a call to an authentication handler, which chooses a response by what it throws. */
+export function toFailure(error: unknown, signal: AbortSignal, isHandler: boolean): CallFailure {
   // What a graph throws because it was cancelled is no error of it.
   if (signal.aborted && signal.reason instanceof CallCancelled)
     return { kind: 'cancelled', reason: signal.reason.reason };
   if (error instanceof Refusal) return { kind: 'refused', code: error.code, message: error.message };
   if (error instanceof FrameTooLarge) return { kind: 'refused', code: 'invalid', message: error.message };
-  return { kind: 'thrown', ...toThrown(error), ...toResponse(error) };
+  return { kind: 'thrown', ...toThrown(error), ...(isHandler && toResponse(error)) };
 }
 
 /** Code may throw anything. */
@@ -28,16 +29,26 @@ export function toThrown(error: unknown): ThrownError {
   };
 }
 
-/** An HTTPException of a handler: anything with a status and with fields. */
+/**
+ * Of an HTTPException of the SDK alone. Errors of HTTP clients have a status and fields too: those of a server that the handler
+ * has asked, which are not for its caller.
+ */
 function toResponse(error: unknown): { status?: number; headers?: Readonly<Record<string, string>> } {
-  if (!isObject(error)) return {};
+  if (!isObject(error) || !isOfClass(error, 'HTTPException')) return {};
   const { status, headers } = error;
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599) return {};
+  if (!isObject(headers)) return {};
   return { status, headers: toFields(headers) };
 }
 
-function toFields(headers: unknown): Readonly<Record<string, string>> {
-  if (!isObject(headers)) return {};
+/** By the name: the class is of the packages of the deployment. */
+function isOfClass(error: object, name: string): boolean {
+  for (let one: unknown = Object.getPrototypeOf(error); isObject(one); one = Object.getPrototypeOf(one))
+    if (one.constructor?.name === name) return true;
+  return false;
+}
+
+function toFields(headers: object): Readonly<Record<string, string>> {
   const pairs = headers instanceof Headers ? [...headers] : Object.entries(headers);
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'));
 }

@@ -1,4 +1,5 @@
 // The worker's side of the protocol: loading, calls in both directions, cancelling, credit, and what breaks it.
+import { HTTPException } from '@langchain/langgraph-sdk/auth';
 import { describe, expect, it } from 'vitest';
 import { CallCancelled, LoadError, type Methods, Refusal } from '../../src/agent-worker/method.ts';
 import { WINDOW_BYTES } from '../../src/agent-worker/protocol/credit.ts';
@@ -68,9 +69,9 @@ describe('a call', () => {
     ['of a class', new TypeError('x'), { kind: 'thrown', error: 'TypeError', message: 'x' }],
     ['thrown text', 'x', { kind: 'thrown', error: 'Error', message: 'x' }],
     [
-      'of a handler',
-      Object.assign(new Error('no'), { name: 'HTTPException', status: 401, headers: { a: 'b', c: 1 } }),
-      { kind: 'thrown', error: 'HTTPException', message: 'no', status: 401, headers: { a: 'b' } },
+      'of no handler',
+      new HTTPException(401, { message: 'no', headers: { a: 'b' } }),
+      { kind: 'thrown', error: 'HTTPException', message: 'no' },
     ],
     [
       'refused',
@@ -81,6 +82,31 @@ describe('a call', () => {
     await using worker = await servedWorker(methods(() => Promise.reject(thrown)));
     worker.send(CALL);
     expect(await worker.next()).toEqual({ type: 'error', id: 7, error });
+  });
+
+  class OwnException extends HTTPException {}
+  const ofClient = { status: 401, headers: { 'set-cookie': 'sid=internal' } };
+  it.each([
+    [
+      new HTTPException(401, { message: 'no', headers: { a: 'b', c: 1 } as never }),
+      { error: 'HTTPException', message: 'no', status: 401, headers: { a: 'b' } },
+    ],
+    [
+      new OwnException(403, { message: 'no', headers: new Headers({ a: 'b' }) }),
+      { error: 'OwnException', message: 'no', status: 403, headers: { a: 'b' } },
+    ],
+    [new HTTPException(200), { error: 'HTTPException', message: expect.any(String) }],
+    [Object.assign(new CustomError('internal'), ofClient), { error: 'CustomError', message: 'internal' }],
+    [
+      Object.assign(new Error('no'), { name: 'HTTPException' }, ofClient),
+      { error: 'HTTPException', message: 'no' },
+    ],
+  ])('of a handler has a status for an HTTPException alone: %s', async (thrown, error) => {
+    await using worker = await servedWorker({
+      methods: { 'auth.authenticate': () => Promise.reject(thrown) },
+    });
+    worker.send({ ...CALL, method: 'auth.authenticate' });
+    expect(await worker.next()).toEqual({ type: 'error', id: 7, error: { kind: 'thrown', ...error } });
   });
 
   it.each(['state.get', 'constructor', 'http.request'])(

@@ -2,7 +2,7 @@
 // a worker: what passes between both is JSON.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Auth } from '@langchain/langgraph-sdk/auth';
+import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth';
 import { loadAuth } from '../../src/agent-worker/auth/load-auth.ts';
 import type { CallContext, Methods } from '../../src/agent-worker/method.ts';
 import { toFailure } from '../../src/agent-worker/thrown-error.ts';
@@ -51,7 +51,7 @@ export function ownerAuth(): Auth {
   return new Auth()
     .authenticate(async (request) => {
       const [, identity] = /^Bearer (\w+)$/.exec(request.headers.get('authorization') ?? '') ?? [];
-      if (identity === undefined) throw Object.assign(new Error('Who?'), { status: 401, headers: {} });
+      if (identity === undefined) throw new HTTPException(401, { message: 'Who?' });
       return identity;
     })
     .on('*', ({ value, user }) => {
@@ -90,7 +90,7 @@ export function workersOf(auth: Auth): Pick<GraphWorkers, 'call'> {
         const result: unknown = await Promise.race([called, left.promise]);
         return JSON.parse(JSON.stringify(result));
       } catch (error) {
-        throw error instanceof WorkerError ? error : new WorkerError(toFailure(error, signal));
+        throw error instanceof WorkerError ? error : new WorkerError(toFailure(error, signal, true));
       }
     },
   };

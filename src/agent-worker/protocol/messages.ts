@@ -96,7 +96,7 @@ export type LoadFailure = {
 };
 
 export type CallFailure =
-  /** Code of the deployment threw. `status` and `headers` are those of an HTTPException of a handler. */
+  /** Code of the deployment threw. `status` and `headers` are those of an HTTPException of an authentication handler. */
   | (ThrownError & {
       readonly kind: 'thrown';
       readonly status?: number;

@@ -71,16 +71,18 @@ export function reportHandler(log: Log, subject: string, reason: string, detail?
 
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/;
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]{0,4096}$/;
-/** Of the connection, of the body, and those that every response has. */
-const OWN =
-  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-.*|date|cache-control|vary|access-control-.*|x-content-type-options|x-request-id)$/;
+/** What a refusal is made of. A cookie, for example, is never set by one. */
+const ALLOWED = /^(?:www-authenticate|retry-after|location|x-.*)$/;
+/** Those that every response has, and those that proxies obey. */
+const OWN = /^x-(?:content-type-options|request-id|accel-.*|sendfile.*)$/;
 const MAX_FIELDS = 32;
 
 /** The header fields that a handler may give to a response. */
 function toFields(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const pairs = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const allowed = pairs.filter(
-    ([name, value]) => FIELD_NAME.test(name) && FIELD_VALUE.test(value) && !OWN.test(name),
+    ([name, value]) =>
+      FIELD_NAME.test(name) && FIELD_VALUE.test(value) && ALLOWED.test(name) && !OWN.test(name),
   );
   return Object.fromEntries(allowed.slice(0, MAX_FIELDS));
 }

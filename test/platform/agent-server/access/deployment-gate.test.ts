@@ -159,6 +159,7 @@ describe('the authentication handler', () => {
       const headers = {
         ...{ 'WWW-Authenticate': 'Bearer realm="x"', 'X-Hint': 'one', 'Content-Length': '7' },
         ...{ Connection: 'close', 'Transfer-Encoding': 'chunked', 'Content-Type': 'text/html' },
+        ...{ 'Set-Cookie': 'sid=1', Server: 'internal', 'X-Accel-Redirect': '/etc' },
       };
       throw new HTTPException(401, { message: 'who are you?', headers });
     };
@@ -167,7 +168,8 @@ describe('the authentication handler', () => {
     expect(headers.get('www-authenticate')).toBe('Bearer realm="x"');
     expect(headers.get('x-hint')).toBe('one');
     expect(headers.get('content-type')).toBe('application/json');
-    expect(headers.get('transfer-encoding')).toBeNull();
+    for (const name of ['transfer-encoding', 'set-cookie', 'server', 'x-accel-redirect'])
+      expect(headers.get(name), name).toBeNull();
     for (const [chosen, code] of [
       [402, 'unusable'],
       [429, 'too_many'],
@@ -180,6 +182,11 @@ describe('the authentication handler', () => {
 
   it.each<readonly [string, () => unknown, number]>([
     ['throws something else', () => Promise.reject(new TypeError(`no such column ${KEY}`)), 500],
+    [
+      'throws the error of an HTTP client',
+      () => Promise.reject(Object.assign(new Error(KEY), { status: 401, headers: { 'x-internal': KEY } })),
+      500,
+    ],
     ['returns no identity', () => ({ name: 'ada' }), 500],
     ['returns nothing', () => undefined, 500],
     ['returns the identity of the studio', () => 'langgraph-studio-user', 403],
