@@ -3,6 +3,7 @@ import { DomainError, GivenRefusal } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { withoutReservedNames } from '../access/configurable-names.ts';
 import type { Filter } from '../access/filters.ts';
 import { whereVisible } from '../access/filters.ts';
 import type { Reader } from '../../store/database.ts';
@@ -113,7 +114,7 @@ async function findGraph(
     .where(whereVisible(filter))
     .executeTakeFirst();
   if (row === undefined) throw noAssistant();
-  return { graphId: row.graph_id, config: JSON.parse(row.config) };
+  return { graphId: row.graph_id, config: withoutReservedNames(JSON.parse(row.config)) };
 }
 
 /** A boolean, or the depth of subgraphs. */

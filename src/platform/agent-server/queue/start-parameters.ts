@@ -1,8 +1,9 @@
 // What a worker gets to start a run with: its row, and whose run it is, which the worker must keep to itself.
 import type { RunToStart } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
+import { USER_KEYS } from '../access/configurable-names.ts';
 import type { RunUser } from '../access/run-users.ts';
-import { type RunKwargs, USER_KEYS } from '../runs/run-kwargs.ts';
+import type { RunKwargs } from '../runs/run-kwargs.ts';
 import type { Claim } from './claims.ts';
 
 export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToStart {

@@ -2,6 +2,7 @@
 // assistant as they were when the run was created. Whose run it is, is not in it.
 import type { Durability } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
+import { withoutReserved } from '../access/configurable-names.ts';
 import type { RunBody } from './run-body.ts';
 
 export type RunKwargs = {
@@ -40,16 +41,6 @@ export type KwargsParts = {
   readonly isTemporary: boolean;
 };
 
-/** By which a graph learns whose run it is: the server alone sets them. */
-export const USER_KEYS = [
-  'graph_auth_user',
-  'graph_auth_user_id',
-  'graph_auth_permissions',
-  'langgraph_auth_user',
-  'langgraph_auth_user_id',
-  'langgraph_auth_permissions',
-] as const;
-
 export function createKwargs(body: RunBody, parts: KwargsParts): RunKwargs {
   const { defaults, assistant, thread, runId, threadId, graphId, assistantId } = parts;
   const { context: defaultContext, ...defaultConfig } = defaults;
@@ -57,7 +48,7 @@ export function createKwargs(body: RunBody, parts: KwargsParts): RunKwargs {
   // The thread has those of the run before.
   const metadata = { ...assistant.metadata, ...thread.metadata, ...ids, ...parts.metadata };
   const configurable = {
-    ...withoutUser({
+    ...withoutReserved({
       ...toObject(defaultConfig['configurable']),
       ...toObject(assistant.config['configurable']),
       ...toObject(thread.config['configurable']),
@@ -90,18 +81,12 @@ export function threadConfigOf(
   body: RunBody,
   { assistant, thread }: Pick<KwargsParts, 'assistant' | 'thread'>,
 ): JsonObject {
-  const configurable = {
+  const configurable = withoutReserved({
     ...toObject(assistant.config['configurable']),
     ...toObject(thread.config['configurable']),
     ...toObject(body.config?.['configurable']),
-  };
+  });
   return { ...assistant.config, ...thread.config, ...body.config, configurable };
-}
-
-/** Nobody says by a config that a run is that of another user. */
-function withoutUser(configurable: JsonObject): JsonObject {
-  const names: readonly string[] = USER_KEYS;
-  return Object.fromEntries(Object.entries(configurable).filter(([name]) => !names.includes(name)));
 }
 
 function durabilityOf({ durability, checkpoint_during: during }: RunBody): Durability | undefined {

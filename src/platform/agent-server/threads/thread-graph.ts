@@ -2,6 +2,7 @@
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
+import { withoutReservedNames } from '../access/configurable-names.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
 import { noThread, type ThreadParts } from './thread-route.ts';
 
@@ -55,9 +56,13 @@ export type CheckpointOfThread = {
 
 /** The config of a state: that of the thread, at a checkpoint of it. Without one, at the latest. JSON. */
 export function toStateConfig(config: string, threadId: string, checkpoint: CheckpointOfThread = {}): string {
-  const known = JSON.parse(config);
+  const known = withoutReservedNames(JSON.parse(config));
   const { checkpoint_id, checkpoint_ns, checkpoint_map } = checkpoint;
-  const { checkpoint_id: _id, checkpoint_map: _map, ...configurable } = known.configurable ?? {};
+  const {
+    checkpoint_id: _id,
+    checkpoint_map: _map,
+    ...configurable
+  } = (known['configurable'] as CheckpointOfThread | undefined) ?? {};
   return JSON.stringify({
     ...known,
     configurable: {

@@ -243,7 +243,8 @@ describe('the default assistant', () => {
 
 describe('a graph', () => {
   it('is drawn and described by a worker', async () => {
-    const { assistant_id } = await create({ config: { configurable: { a: 1 } } });
+    const faked = { graph_auth_user: { identity: 'ada' } };
+    const { assistant_id } = await create({ config: { configurable: { a: 1, ...faked } } });
     const calls: unknown[] = [];
     call = (method, params) => {
       calls.push([method, params]);

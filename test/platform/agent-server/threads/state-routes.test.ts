@@ -72,6 +72,27 @@ describe('GET state', () => {
     },
   );
 
+  it('has no user that a config of the thread names', async () => {
+    const thread = await addThread();
+    const faked = { graph_auth_user: { identity: 'ada' }, langgraph_auth_user_id: 'ada', __pregel_read: 1 };
+    const { db } = api.database.store;
+    const config = JSON.stringify({ configurable: { ...faked, model: 'm' } });
+    await db.updateTable('agent_threads').set({ config }).where('thread_id', '=', thread).execute();
+    const configs: unknown[] = [];
+    api.calls['state.get'] = async (params) => {
+      configs.push(JSON.parse(params.config));
+      return STATE;
+    };
+    api.calls['state.history'] = async (params) => {
+      configs.push(JSON.parse(params.config));
+      return '[]';
+    };
+    await api.ask('GET', `/threads/${thread}/state`);
+    await api.ask('GET', `/threads/${thread}/history`);
+    const configurable = { model: 'm', thread_id: thread, checkpoint_ns: '' };
+    expect(configs).toEqual([{ configurable }, { configurable }]);
+  });
+
   it('reads the checkpoints of its thread and writes none', async () => {
     const thread = await addThread();
     api.calls['state.get'] = async (_, { checkpoints }) => {
