@@ -1,5 +1,6 @@
 // What an authorization handler lets a caller see: conditions on the metadata of assistants and threads, which every statement
 // about them has. A filter that is not understood as a whole is refused: to ignore a part of it would show more.
+import { isDeepStrictEqual } from 'node:util';
 import { isStorable, pathToUnstorable } from '../../../base/json/storable-text.ts';
 import { sql } from '../../store/sql.ts';
 
@@ -60,6 +61,21 @@ export function whereVisible(filter: Filter | undefined, column = 'metadata') {
   if (filter === undefined || filter.length === 0) return sql<boolean>`true`;
   const conditions = filter.map((condition) => toSql(column, condition));
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+}
+
+/** Of what both show. */
+export function bothOf(one: Filter | undefined, other: Filter | undefined): Filter | undefined {
+  return one === undefined ? other : [...one, ...(other ?? [])];
+}
+
+/** A key of metadata that is to be stored and has another value than the filter wants: a caller would write what is not theirs. */
+export function findForeign(filter: Filter | undefined, metadata: unknown): string | undefined {
+  if (!isObject(metadata)) return undefined;
+  const foreign = filter?.find(
+    ({ key, operator, value }) =>
+      operator === 'equals' && Object.hasOwn(metadata, key) && !isDeepStrictEqual(metadata[key], value),
+  );
+  return foreign?.key;
 }
 
 /** Containment has an index, and is not exact: `{"a": 1, "b": 2}` contains `{"a": 1}`. */

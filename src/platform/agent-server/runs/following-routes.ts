@@ -2,6 +2,8 @@
 import { z } from '../../../base/schema.ts';
 import { byteStream, eventStream } from '../../api/responses.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import { bothOf, type Filter } from '../access/filters.ts';
+import type { Gate } from '../access/gate.ts';
 import { streamRun } from '../streams/run-events.ts';
 import { readList } from './reading-routes.ts';
 import { STREAM_MODES } from './run-body.ts';
@@ -29,8 +31,7 @@ const join = (parts: RunRouteParts): Route => {
     ...{ access: gate.access, tracking: UNTRACKED, params: ofThreadRun, query: joinQuery },
     responses: { 200: byteStream<RunPlace>('application/json') },
     failures: [403, 404],
-    prepare: (call) =>
-      gate.authorize(call, 'threads:read', { thread_id: call.params.thread_id, metadata: {} }),
+    prepare: async (call) => ({ filter: await authorizeFollowing(gate, call) }),
     async handle({ db, params: { thread_id: threadId, run_id: runId } }, { filter }) {
       const source = await findRunPlace(db, { threadId, runId }, filter);
       if (source === undefined) throw noRun();
@@ -45,6 +46,26 @@ const join = (parts: RunRouteParts): Route => {
       }),
   });
 };
+
+type Following = Parameters<Gate['authorize']>[0] & {
+  readonly params: Ids;
+  readonly query: { readonly cancel_on_disconnect: boolean };
+};
+
+/** A client that ends the run by leaving must be one that may cancel it. */
+async function authorizeFollowing(gate: Gate, call: Following): Promise<Filter | undefined> {
+  const { thread_id = null, run_id } = call.params;
+  const [read, cancel] = await Promise.all([
+    gate.authorize(call, 'threads:read', { thread_id, metadata: {} }),
+    call.query.cancel_on_disconnect
+      ? gate.authorize(call, 'threads:update', {
+          ...{ thread_id, action: 'interrupt' },
+          metadata: { run_ids: [run_id], status: 'pending' },
+        })
+      : undefined,
+  ]);
+  return bothOf(read.filter, cancel?.filter);
+}
 
 type Streamed = {
   /** Undefined: it is not there, or hidden. */
@@ -64,9 +85,7 @@ const stream = (
     failures: [403, 404],
     async prepare(call) {
       const modes = readList(call.query.stream_mode, STREAM_MODES as readonly string[], 'stream_mode');
-      const ids = call.params as Ids;
-      const value = { thread_id: ids.thread_id ?? null, metadata: {} };
-      const { filter } = await gate.authorize(call, 'threads:read', value);
+      const filter = await authorizeFollowing(gate, { ...call, params: call.params as Ids });
       return { filter, modes: modes === undefined || modes.length === 0 ? undefined : new Set(modes) };
     },
     async handle({ db, params: given }, { filter, modes }) {

@@ -216,6 +216,34 @@ describe('without users', () => {
   });
 });
 
+describe('of a thread that a user may read and not change', () => {
+  let scene: RunsScene;
+
+  beforeAll(async () => {
+    const auth = ownerAuth()
+      .on('threads:read', () => ({ access: 'public' }))
+      .on('threads:update', ({ user }) => ({ owner: user.identity }));
+    scene = await createRunsScene(handlerGate(auth));
+  });
+  afterAll(() => scene?.[Symbol.asyncDispose]());
+
+  it('no run ends because the reader leaves', async () => {
+    const threadId = await scene.addThread({ owner: 'ada', access: 'public' });
+    const path = `/threads/${threadId}/runs`;
+    const run = await (await scene.ask('POST', path, { body, as: 'ada' })).json();
+    const one = `${path}/${run.run_id}`;
+    const { end } = await scene.started(run.run_id);
+    const asks = '?cancel_on_disconnect=true';
+    expect((await scene.ask('GET', `${one}/join${asks}`, { as: 'bob' })).status).toBe(404);
+    for (const at of [one, `/runs/${run.run_id}`])
+      expect(await (await scene.ask('GET', `${at}/stream${asks}`, { as: 'bob' })).text()).toContain('404');
+    const joined = await scene.ask('GET', `${one}/join`, { as: 'bob' });
+    const allowed = await scene.ask('GET', `${one}/join${asks}`, { as: 'ada' });
+    end({ n: 1 });
+    expect([await joined.json(), await allowed.json()]).toEqual([{ n: 1 }, { n: 1 }]);
+  });
+});
+
 describe('of two users', () => {
   let scene: RunsScene;
 
@@ -252,5 +280,22 @@ describe('of two users', () => {
     const shown = await (await scene.ask('GET', one, { as: 'ada' })).json();
     expect(shown).toMatchObject({ status: 'pending' });
     expect(await statuses('ada')).toEqual([200, 200, 200, 202, 204, 204]);
+  });
+
+  it('no config names the user of a run or of its thread', async () => {
+    const faked = { graph_auth_user: { identity: 'ada' }, langgraph_auth_user: {}, __pregel_store: {} };
+    const config = { configurable: { ...faked, model: 'm' } };
+    const checkpoint = { checkpoint_ns: '', ...faked };
+    const asked = await scene.ask('POST', '/runs', {
+      body: { ...body, config, checkpoint, on_completion: 'keep', after_seconds: 3600 },
+      as: 'bob',
+    });
+    const run = await asked.json();
+    expect(Object.keys(run.kwargs.config.configurable)).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/auth_user|__pregel/)]),
+    );
+    const { db } = scene.database.store;
+    const thread = db.selectFrom('agent_threads').select('config').where('thread_id', '=', run.thread_id);
+    expect((await thread.executeTakeFirstOrThrow()).config).toEqual({ configurable: { model: 'm' } });
   });
 });
