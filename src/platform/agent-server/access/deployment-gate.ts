@@ -7,7 +7,7 @@ import type { Deployment } from '../configuration/deployment.ts';
 import type { AgentSettings } from '../configuration/settings.ts';
 import type { GraphWorkers } from '../workers/graph-workers.ts';
 import { compileHeaders } from './configurable-headers.ts';
-import { compileFilter, FilterError } from './filters.ts';
+import { compileFilter, type Filter, FilterError, findForeign } from './filters.ts';
 import type { AuthEvent, Authorization, Gate } from './gate.ts';
 import { createHandlerAccess } from './handler-access.ts';
 import { createHandlerCalls, type HandlerCalls, reportHandler } from './handler-calls.ts';
@@ -67,11 +67,23 @@ async function authorize(
   requireStorable(decision.value['metadata'], event, log);
   try {
     const filter = decision.filter === undefined ? undefined : compileFilter(decision.filter);
+    if (STORING.has(action) && !('action' in value)) requireOwn(filter, decision.value['metadata']);
     return { filter, value: decision.value };
   } catch (error) {
     if (!(error instanceof FilterError)) throw error;
     throw reject(log, event, `returned a filter that ${error.message}`);
   }
+}
+
+/** Their metadata is stored; that of an update with an `action`, which is a cancellation, is not. */
+const STORING: ReadonlySet<string> = new Set(['create', 'update', 'create_run']);
+
+/** Without it, a handler that returns a filter and leaves metadata as it was sent would let callers write in the name of others. */
+function requireOwn(filter: Filter | undefined, metadata: unknown): void {
+  const key = findForeign(filter, metadata);
+  if (key === undefined) return;
+  const name = key.length <= 100 ? `metadata.${key}` : 'a member of metadata';
+  throw new DomainError('forbidden', `${name} has a value that would not be yours: leave it out`);
 }
 
 /** What a handler has put into metadata is stored. */

@@ -246,6 +246,17 @@ describe('the authorization handler', () => {
     expect(seen).toEqual([{ metadata: null }, { metadata: { a: 1 } }]);
   });
 
+  it('that leaves metadata as it was sent lets nobody write in the name of another', async () => {
+    authenticate = () => 'eve';
+    authorize = () => ({ owner: 'eve', tags: { $contains: 'a' } });
+    for (const owner of ['ada', null, ['eve'], { $eq: 'eve' }]) {
+      const { status, body } = await post('/changing', { owner });
+      expect([status, body.detail]).toEqual([403, expect.stringContaining('metadata.owner')]);
+    }
+    for (const metadata of [{ owner: 'eve' }, { tags: [] }, { of: { owner: 'ada' } }, {}])
+      expect((await post('/changing', metadata)).body.value).toEqual({ metadata });
+  });
+
   it.each<readonly [string, () => unknown, number, string]>([
     ['false', () => false, 403, 'Forbidden'],
     ['an exception', () => Promise.reject(new HTTPException(404, { message: 'gone' })), 404, 'gone'],
