@@ -3,9 +3,10 @@ import { DomainError } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
 import { eventStream } from '../../api/responses.ts';
 import { defineRoute, type Route, UNTRACKED_READ } from '../../api/route.ts';
-import { whereVisible } from '../access/filters.ts';
+import type { Filter } from '../access/filters.ts';
 import type { Gate } from '../access/gate.ts';
 import type { RunStreams } from './run-streams.ts';
+import { isThreadVisible } from './thread-runs.ts';
 import { streamThread, THREAD_STREAM_MODES, type ThreadStreamMode } from './thread-stream.ts';
 
 export type ThreadStreamRouteParts = {
@@ -27,26 +28,23 @@ export function createThreadStreamRoute({ gate, streams }: ThreadStreamRoutePart
     params: z.object({ thread_id: z.uuid() }),
     // Clients name it either way.
     query: z.object({ stream_modes: z.array(mode).optional(), stream_mode: z.array(mode).optional() }),
-    responses: { 200: eventStream({ onDrain: 'cut' }) },
+    responses: { 200: eventStream<Filter | undefined>({ onDrain: 'cut' }) },
     prepare: async (call) => gate.authorize(call, 'threads:read', { thread_id: call.params.thread_id }),
     async handle({ db, params }, { filter }) {
-      const thread = await db
-        .selectFrom('agent_threads')
-        .select('thread_id')
-        .where('thread_id', '=', params.thread_id)
-        .where('is_temporary', '=', false)
-        .where(whereVisible(filter))
-        .executeTakeFirst();
-      if (thread === undefined) throw new DomainError('not_found', 'There is no such thread');
-      return {};
+      if (!(await isThreadVisible(db, params.thread_id, filter)))
+        throw new DomainError('not_found', 'There is no such thread');
+      return { source: filter };
     },
-    stream({ db, params, query, signal, lastEventId }) {
+    stream({ db, params, query, signal, lastEventId }, filter) {
       const named: readonly ThreadStreamMode[] = [
         ...(query.stream_modes ?? []),
         ...(query.stream_mode ?? []),
       ];
       const modes = new Set(named.length === 0 ? (['run_modes'] as const) : named);
-      return streamThread({ db, streams }, { threadId: params.thread_id, modes, lastEventId, signal });
+      return streamThread(
+        { db, streams },
+        { threadId: params.thread_id, modes, filter, lastEventId, signal },
+      );
     },
   });
 }

@@ -1,11 +1,19 @@
-// The runs of a thread as one stream: one run after another, until the client leaves. The id of an event is the position of
-// its run on the thread and its number in the run.
+// The runs of a thread as one stream: one run after another, until the client leaves. The id of an event is that of its run and its
+// number in the run: the positions of runs would tell how many runs there are of others.
 import { EndedEarly } from '../../../base/http/http-response.ts';
 import type { ServerEvent } from '../../api/stream/event-stream.ts';
+import type { Filter } from '../access/filters.ts';
 import type { Database } from '../../store/database.ts';
 import type { RunEvent } from './event-queue.ts';
 import type { RunStreams } from './run-streams.ts';
-import { findThreadStart, listRunsAfter, type ThreadRun } from './thread-runs.ts';
+import {
+  findThreadPlace,
+  findThreadStart,
+  isThreadVisible,
+  listRunsAfter,
+  type ThreadPlace,
+  type ThreadRun,
+} from './thread-runs.ts';
 
 export const THREAD_STREAM_MODES = ['run_modes', 'lifecycle', 'state_update'] as const;
 export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
@@ -13,6 +21,8 @@ export type ThreadStreamMode = (typeof THREAD_STREAM_MODES)[number];
 export type ThreadToStream = {
   readonly threadId: string;
   readonly modes: ReadonlySet<ThreadStreamMode>;
+  /** What the client may see: it ends the stream where it does not show the thread any more. */
+  readonly filter?: Filter | undefined;
   readonly lastEventId: string | undefined;
   readonly signal: AbortSignal;
 };
@@ -29,7 +39,7 @@ const MAX_OPENED = 100;
 
 export async function* streamThread(
   { db, streams }: ThreadStreamParts,
-  { threadId, modes, lastEventId, signal }: ThreadToStream,
+  { threadId, modes, filter, lastEventId, signal }: ThreadToStream,
 ): AsyncGenerator<Batch, void, undefined> {
   const opened = new Map<string, AsyncIterable<readonly RunEvent[]>>();
   const read = (runId: string, after: number) => streams.read(runId, { after, signal });
@@ -46,13 +56,17 @@ export async function* streamThread(
   });
   signal.addEventListener('abort', onChange);
   try {
-    const resumed = parseThreadEventId(lastEventId);
+    const resumed = lastEventId === undefined ? undefined : await findPlace(db, threadId, lastEventId);
     const start = resumed === undefined ? await findThreadStart(db, threadId) : { ...resumed, ended: [] };
     for (const runId of start.ended) done.add(runId);
     let { position } = start;
     while (!signal.aborted) {
       changed = Promise.withResolvers();
-      const runs = (await listRunsAfter(db, threadId, position)).filter(({ runId }) => !done.has(runId));
+      // It may have been deleted, and created again by somebody else.
+      if (!(await isThreadVisible(db, threadId, filter))) return;
+      const runs = (await listRunsAfter(db, { threadId, filter }, position)).filter(
+        ({ runId }) => !done.has(runId),
+      );
       const run = runs.find(({ hasBegun }) => hasBegun);
       if (run === undefined) {
         await changed.promise;
@@ -84,28 +98,22 @@ async function* streamOne(
       ({ event }) => modes.has('run_modes') || (modes.has('lifecycle') && event === 'metadata'),
     );
     if (wanted.length > 0)
-      yield wanted.map(({ id, event, data }) => ({ id: `${run.position}.${id}`, event, text: data }));
+      yield wanted.map(({ id, event, data }) => ({ id: `${run.runId}.${id}`, event, text: data }));
   }
 }
 
-function toRunDone({ runId, position }: ThreadRun): ServerEvent {
-  return { id: `${position}.`, event: 'metadata', data: { status: 'run_done', run_id: runId } };
+function toRunDone({ runId }: ThreadRun): ServerEvent {
+  return { id: `${runId}.`, event: 'metadata', data: { status: 'run_done', run_id: runId } };
 }
 
-type ThreadPlace = {
-  /** Runs after this one come. */
-  readonly position: number;
-  /** The first of them is read after this event. */
-  readonly inRun?: { readonly position: number; readonly number: number };
-};
-
 /** From which run and after which of its events a client goes on; `-1` is before all that is kept. */
-function parseThreadEventId(text: string | undefined): ThreadPlace | undefined {
+async function findPlace(
+  db: ThreadStreamParts['db'],
+  threadId: string,
+  text: string,
+): Promise<ThreadPlace | undefined> {
   if (text === '-1') return { position: -1 };
-  const [, run, number] = /^(\d{1,15})\.(\d{0,15})$/.exec(text ?? '') ?? [];
-  if (run === undefined) return undefined;
-  const position = Number(run);
-  return number === ''
-    ? { position }
-    : { position: position - 1, inRun: { position, number: Number(number) } };
+  const [, runId, number] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{0,15})$/.exec(text) ?? [];
+  if (runId === undefined) return undefined;
+  return findThreadPlace(db, threadId, { runId, number: number === '' ? undefined : Number(number) });
 }

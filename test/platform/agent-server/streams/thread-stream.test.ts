@@ -5,6 +5,8 @@ import {
   streamThread,
   type ThreadToStream,
 } from '../../../../src/platform/agent-server/streams/thread-stream.ts';
+import { compileFilter } from '../../../../src/platform/agent-server/access/filters.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { createRun, numbered, startProcess, type TestProcess } from './streams-scene.ts';
 
@@ -118,6 +120,41 @@ it('goes on after the last event that the client has', async () => {
     expect(await again.readRuns(done)).toEqual(lines.slice(index + 1));
     await again.stop();
   }
+});
+
+it('ends when the thread is that of somebody else', async () => {
+  const { runId, threadId } = await createRun(first.store);
+  const setOwner = (owner: string) =>
+    sql`update agent_threads set metadata = ${JSON.stringify({ owner })} where thread_id = ${threadId}`.execute(
+      first.store.db,
+    );
+  await setOwner('eve');
+  const reader = follow(first, { threadId, filter: compileFilter({ owner: 'eve' }) });
+  const read = reader.readRuns(2);
+  await notified(first, second);
+  await execute(first, runId, 1);
+  // As if eve had deleted it, and ada had created it with the same id.
+  await setOwner('ada');
+  const { runId: next } = await createRun(first.store, { threadId });
+  await execute(first, next, 1);
+  expect((await read).join()).not.toContain(next);
+});
+
+it('has no ids that tell of runs elsewhere', async () => {
+  const { runId, threadId } = await createRun(first.store, { isResumable: true });
+  await execute(first, runId, 1);
+  const reader = follow(first, { threadId, lastEventId: '-1' });
+  await reader.readRuns(1);
+  expect(reader.seen.map(({ id }) => id)).toEqual([`${runId}.0`, `${runId}.1`, `${runId}.`]);
+  await reader.stop();
+});
+
+it('goes on after a run that is gone', async () => {
+  const { runId, threadId } = await createRun(first.store, { isResumable: true });
+  await execute(first, runId, 1);
+  const reader = follow(first, { threadId, lastEventId: '00000000-0000-7000-8000-000000000000.3' });
+  expect(await reader.readRuns(1)).toEqual(linesOf(runId, 1));
+  await reader.stop();
 });
 
 it('has the beginnings and ends of runs alone in the mode lifecycle', async () => {
