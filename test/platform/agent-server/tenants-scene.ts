@@ -4,36 +4,7 @@ import { join } from 'node:path';
 import { type AgentProcess, startAgentServer, writeDeployment } from '../../support/agent-process.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { createScratch } from '../../support/scratch.ts';
-
-const AUTH = `
-import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth';
-export const auth = new Auth()
-  .authenticate(async (request) => {
-    const [, name, token = ''] = /^Bearer ([a-z]+)(?:\\.(\\w+))?$/.exec(request.headers.get('authorization') ?? '') ?? [];
-    if (name === undefined) throw new HTTPException(401, { message: 'Who?' });
-    return { identity: name, permissions: ['all'], token, nested: { tokens: [token] } };
-  })
-  .on('*', ({ action, value, user }) => {
-    if ('metadata' in value && action !== 'search') (value.metadata ??= {}).owner = user.identity;
-    return { owner: user.identity };
-  });
-`;
-
-const GRAPH = `
-import { Annotation, interrupt, StateGraph } from '@langchain/langgraph';
-const State = Annotation.Root({ does: Annotation<unknown>(), seen: Annotation<unknown>() });
-const act = async ({ does }, config) => {
-  const { configurable = {}, signal, writer } = config;
-  writer?.({ at: 'act' });
-  if (does?.wait) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
-  if (does?.ask) return { seen: interrupt('go on?') };
-  if (does?.call === undefined) return { seen: 'done' };
-  const { graph_auth_user: one, langgraph_auth_user: other, 'x-secret': header } = configurable;
-  await fetch(does.call, { method: 'POST', body: JSON.stringify({ one, other, header: header ?? null }) });
-  return { seen: 'called' };
-};
-export const graph = new StateGraph(State).addNode('act', act).addEdge('__start__', 'act').compile();
-`;
+import { AUTH, GRAPH } from './tenants-graphs.ts';
 
 export type Asked = {
   readonly status: number;
