@@ -163,6 +163,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/threads/state-routes.test.ts',
   'src/platform/agent-server/threads/state-calls.ts':
     'test/platform/agent-server/threads/state-routes.test.ts',
+  'src/platform/agent-server/page-size.ts': 'test/platform/agent-server/threads/list-routes.test.ts',
   'src/platform/agent-server/threads/thread-extract.ts':
     'test/platform/agent-server/threads/list-routes.test.ts',
   'src/platform/agent-server/threads/thread-graph.ts':

@@ -1,14 +1,22 @@
 // Which threads a search finds: conditions in SQL, with what the caller may see among them. Temporary threads are in no list.
 import { DomainError } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
+import { finishInSlices, type Steps } from '../../../base/steps.ts';
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
 import { toSearchable } from '../json-for-search.ts';
-import { parseExtract } from './thread-extract.ts';
+import { countBytes, requireSmallPage } from '../page-size.ts';
+import { type Extract, EXTRACT_ROOTS, extractInSteps, parseExtract } from './thread-extract.ts';
 import { json } from './thread-route.ts';
 import { THREAD_STATUSES } from './thread-rows.ts';
-import { THREAD_FIELDS, type ThreadField, threadColumns, toThreadText } from './thread-text.ts';
+import {
+  THREAD_FIELDS,
+  type ThreadField,
+  type ThreadRow,
+  threadColumns,
+  toThreadText,
+} from './thread-text.ts';
 
 const MAX_IDS = 1_000;
 const MAX_EXTRACTS = 10;
@@ -65,10 +73,10 @@ export async function countThreads(
   return Number((await query.executeTakeFirstOrThrow()).threads);
 }
 
-/** Of all threads of a page, as they are stored. */
-const MAX_PAGE_BYTES = 64 * 1024 * 1024;
+/** Of what is extracted from, and of what is extracted: it is parsed in this process, which serves others too. */
+const MAX_EXTRACT_BYTES = 8 * 1024 * 1024;
 
-/** The JSON text of each, and whether there are more. */
+/** The JSON text of each, and whether there are more. Throws DomainError `unusable` for too large a page. */
 export async function searchThreads(
   db: Reader,
   wanted: ThreadSearch,
@@ -76,31 +84,60 @@ export async function searchThreads(
 ): Promise<{ readonly texts: readonly string[]; readonly hasMore: boolean }> {
   const { limit, offset, sort_by, sort_order, select, extract } = wanted;
   const fields = THREAD_FIELDS.filter((field) => (select ?? THREAD_FIELDS).includes(field));
-  const roots: ReadonlySet<ThreadField> = new Set(extract.map(({ root }) => root));
-  const columns = THREAD_FIELDS.filter((field) => fields.includes(field) || roots.has(field));
-  const size = columns.includes('values') ? sql<number>`coalesce(pg_column_size(values), 0)` : sql<number>`0`;
+  const roots = EXTRACT_ROOTS.filter((name) => extract.some(({ root }) => root === name));
   const found = await findThreads(db, wanted, filter)
-    .select(['thread_id as id', size.as('bytes')])
+    .select('thread_id as id')
     .orderBy(sort_by, sort_order)
     .orderBy('thread_id', sort_order)
     .limit(limit + 1)
     .offset(offset)
     .execute();
-  const page = found.slice(0, limit);
-  if (page.reduce((sum, { bytes }) => sum + bytes, 0) > MAX_PAGE_BYTES)
-    throw new DomainError('unusable', 'The page is too large: lower limit, or leave out values by select');
+  const ids = found.slice(0, limit).map(({ id }) => id);
+  const where = sql<boolean>`thread_id = any(${ids}::uuid[])`;
+  const sized = { table: 'agent_threads', where } as const;
+  await requireSmallPage(db, { ...sized, columns: fields.filter((field) => LARGE.has(field)) });
+  if ((await countBytes(db, { ...sized, columns: roots })) > MAX_EXTRACT_BYTES) throw tooMuchToExtract();
+  const columns = THREAD_FIELDS.filter(
+    (field) => fields.includes(field) || roots.some((root) => root === field),
+  );
   const rows = await db
     .selectFrom('agent_threads')
     .select('thread_id as id')
     .select(threadColumns(columns))
-    .where('thread_id', '=', sql<string>`any(${page.map(({ id }) => id)}::uuid[])`)
+    .where(where)
     .execute();
   const byId = new Map(rows.map(({ id, ...row }) => [id, row]));
-  const texts = page.flatMap(({ id }) => {
-    const row = byId.get(id);
-    return row === undefined ? [] : [toThreadText(row, fields, extract)];
-  });
+  const page = ids.flatMap((id) => byId.get(id) ?? []);
+  const texts =
+    extract.length === 0
+      ? page.map((row) => toThreadText(row, fields))
+      : await finishInSlices(extractFrom(page, fields, extract));
   return { texts, hasMore: found.length > limit };
+}
+
+const LARGE: ReadonlySet<ThreadField> = new Set(['metadata', 'config', 'values', 'interrupts', 'error']);
+
+function* extractFrom(
+  page: readonly Partial<ThreadRow>[],
+  fields: readonly ThreadField[],
+  extracts: readonly Extract[],
+): Steps<readonly string[]> {
+  const texts: string[] = [];
+  let length = 0;
+  for (const row of page) {
+    const extracted = yield* extractInSteps(extracts, row);
+    length += extracted.length;
+    if (length > MAX_EXTRACT_BYTES) throw tooMuchToExtract();
+    texts.push(toThreadText(row, fields, extracted));
+  }
+  return texts;
+}
+
+function tooMuchToExtract(): DomainError {
+  return new DomainError(
+    'unusable',
+    `extract reads or gives more than ${MAX_EXTRACT_BYTES} bytes of these threads: lower limit`,
+  );
 }
 
 function findThreads(db: Reader, wanted: Conditions, filter: Filter | undefined) {

@@ -1,6 +1,5 @@
 // A thread as clients see it: JSON text of its row, whose own JSON passes through unread.
 import { sql } from '../../store/sql.ts';
-import { digExtract, type Extract } from './thread-extract.ts';
 
 export const THREAD_FIELDS = [
   'thread_id',
@@ -17,7 +16,7 @@ export const THREAD_FIELDS = [
 export type ThreadField = (typeof THREAD_FIELDS)[number];
 
 /** The members of a thread as JSON text; null: it has none. */
-type ThreadRow = { readonly [Field in ThreadField]: string | null };
+export type ThreadRow = { readonly [Field in ThreadField]: string | null };
 
 /** JSON is read as text. */
 export const threadColumns = (fields: readonly ThreadField[] = THREAD_FIELDS) =>
@@ -37,19 +36,16 @@ export const threadColumns = (fields: readonly ThreadField[] = THREAD_FIELDS) =>
 
 const TIMES: ReadonlySet<ThreadField> = new Set(['created_at', 'updated_at', 'state_updated_at']);
 
-/** `extracted` is there where something was to be extracted. */
+/** `extracted` is JSON text, where something was to be extracted. */
 export function toThreadText(
   row: Partial<ThreadRow>,
   fields: readonly ThreadField[] = THREAD_FIELDS,
-  extracts: readonly Extract[] = [],
+  extracted?: string,
 ): string {
   const members = fields.flatMap((field) => {
     const text = row[field];
     return text === null || text === undefined ? [] : [`"${field}":${text}`];
   });
-  if (extracts.length > 0) {
-    const found = extracts.map((extract) => [extract.alias, digExtract(extract, row[extract.root])]);
-    members.push(`"extracted":${JSON.stringify(Object.fromEntries(found))}`);
-  }
+  if (extracted !== undefined) members.push(`"extracted":${extracted}`);
   return `{${members.join(',')}}`;
 }

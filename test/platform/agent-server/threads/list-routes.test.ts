@@ -1,6 +1,9 @@
 // Which threads a search, a list and a count find.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { nextTurn } from '../../../../src/base/steps.ts';
+import '../../../../src/platform/agent-server/page-size.ts';
 import { createThreadRoutes } from '../../../../src/platform/agent-server/threads/thread-routes.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { type AgentApi, createAgentApi } from '../../../support/agent-api.ts';
 
 let api: AgentApi;
@@ -154,5 +157,56 @@ describe('POST /threads/count', () => {
   ])('%j of %s', async (body, user, expected) => {
     const ask = { body, ...(user === undefined ? {} : { user }) };
     expect((await api.ask('POST', '/threads/count', ask)).body).toBe(expected);
+  });
+});
+
+describe('a search with extract', () => {
+  it('parses each root once, and lets others have a turn between threads', async () => {
+    const owner = 'large';
+    const text = JSON.stringify({ messages: Array.from({ length: 4_000 }, (_, n) => ({ n })) });
+    const { db } = api.database.store;
+    const row = { metadata: JSON.stringify({ owner }), values: text };
+    await db
+      .insertInto('agent_threads')
+      .values(Array.from({ length: 20 }, () => row))
+      .execute();
+    const names = Array.from({ length: 10 }, (_, at) => [`a${at}`, `values.messages[${at}].n`]);
+    const body = { extract: Object.fromEntries(names), select: ['thread_id'], limit: 20 };
+    const parse = vi.spyOn(JSON, 'parse');
+    let turns = 0;
+    const searching = api.ask('POST', '/threads/search', { body, user: owner });
+    const search = { isOver: false };
+    void searching.then(() => (search.isOver = true));
+    let parsedInTurn = 0;
+    let before = 0;
+    const count = () => parse.mock.calls.filter(([given]) => given === text).length;
+    while (!search.isOver) {
+      await nextTurn();
+      parsedInTurn = Math.max(parsedInTurn, count() - before);
+      before = count();
+      turns += 1;
+    }
+    const parsed = count();
+    parse.mockRestore();
+    const { status, body: found } = await searching;
+    expect([status, found.length, found[0].extracted.a7]).toEqual([200, 20, 7]);
+    expect([parsed, parsedInTurn < 20, turns > 20]).toEqual([20, true, true]);
+  });
+
+  it('refuses too many bytes, also of values that are stored compressed', async () => {
+    const owner = 'huge';
+    const metadata = JSON.stringify({ owner });
+    const values = sql<string>`json_build_object('text', repeat('a', 17000000))`;
+    const row = { metadata, values };
+    await api.database.store.db.insertInto('agent_threads').values([row, row, row, row]).execute();
+    const find = (body: object) => api.ask('POST', '/threads/search', { body, user: owner });
+    const refused = async (body: object, detail: string) => {
+      const { status, body: said } = await find(body);
+      expect([status, said.detail]).toEqual([400, expect.stringContaining(detail)]);
+    };
+    await refused({}, 'The page has more than 67108864 bytes: lower limit');
+    const extract = { a: 'values.text' };
+    await refused({ extract, select: ['status'], limit: 1 }, 'extract reads or gives more than 8388608');
+    expect((await find({ select: ['thread_id'] })).body).toHaveLength(4);
   });
 });
