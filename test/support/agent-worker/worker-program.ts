@@ -81,6 +81,7 @@ const methods: Methods = {
   'graph.schemas': async ({ graph_id }) => {
     if (graph_id === 'loop') for (;;);
     if (graph_id === 'exit') process.exit(1);
+    if (graph_id === 'hang') await new Promise(() => undefined);
     return JSON.stringify({ pid: process.pid, graph_id });
   },
 };

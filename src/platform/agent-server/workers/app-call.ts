@@ -44,6 +44,7 @@ export class AppCall implements WorkerCall {
   cancel(): void {
     if (this.#end !== undefined) return;
     this.#link.send({ type: 'cancel', id: this.#link.id, reason: 'lost' });
+    this.#link.leave();
     this.fail(new WorkerError(CANCELLED));
   }
 

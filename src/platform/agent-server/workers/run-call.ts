@@ -105,13 +105,19 @@ export class RunCall implements WorkerCall {
   readonly #cancel = (): void => {
     const reason = cancelReasonOf(this.#options.cancel);
     this.#link.send({ type: 'cancel', id: this.#link.id, reason });
-    const onLate = (): void => this.#end(new WorkerError({ kind: 'cancelled', reason }));
+    const onLate = (): void => {
+      this.#link.leave();
+      this.#end(new WorkerError({ kind: 'cancelled', reason }));
+    };
     this.#limit = setTimeout(onLate, this.#cancelMs);
   };
 
   /** Nobody waits for the result any more. What the worker still stores for it is refused. */
   #abandon(reason: CancelReason, error: unknown): void {
-    if (!this.#isOver) this.#link.send({ type: 'cancel', id: this.#link.id, reason });
+    if (!this.#isOver) {
+      this.#link.send({ type: 'cancel', id: this.#link.id, reason });
+      this.#link.leave();
+    }
     this.#leave();
     this.#result.reject(error);
   }

@@ -15,6 +15,8 @@ export type CallMessage = Extract<
 export type CallLink = {
   readonly id: number;
   send(message: Message): number;
+  /** Nobody waits for the call any more: it counts for a while as one that runs, and then not. */
+  leave(): void;
 };
 
 export type WorkerCall = {
@@ -72,6 +74,7 @@ export class SingleCall<M extends keyof WorkerCalls> implements WorkerCall {
   cancel(reason: CancelReason, error: WorkerError = new WorkerError({ kind: 'cancelled', reason })): void {
     this.#port = undefined;
     this.#link.send({ type: 'cancel', id: this.#link.id, reason });
+    this.#link.leave();
     this.#result.reject(error);
   }
 

@@ -14,6 +14,8 @@ export type WorkerLimits = {
   readonly killMs: number;
   /** For a run that was cancelled to end; then what it still does is discarded. */
   readonly cancelMs: number;
+  /** Of one worker, that nobody waits for and that have not ended: with more of them it is replaced when nothing else runs. */
+  readonly abandonedCalls: number;
   /** For a worker that can take a call. */
   readonly waitMs: number;
   /** Between the starts of workers that end soon: doubled from the first to the second. */
@@ -29,6 +31,7 @@ export const defaultWorkerLimits: Omit<WorkerLimits, 'workers'> = {
   blockedMs: 2_000,
   killMs: 30_000,
   cancelMs: 5_000,
+  abandonedCalls: 100,
   waitMs: 30_000,
   backoffMs: [100, 5_000],
   turnMs: 5,

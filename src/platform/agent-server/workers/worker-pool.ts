@@ -68,20 +68,22 @@ export class WorkerPool {
   }
 
   #choose(): Worker | undefined {
-    const usable = [...this.#workers].filter((worker) => worker.isUsable);
+    const all = [...this.#workers].filter((worker) => worker.isUsable);
+    const fresh = all.filter((worker) => !worker.isWorn);
+    const usable = fresh.length > 0 ? fresh : all;
     const prompt = usable.filter((worker) => !worker.isSilent);
     const [first, ...others] = prompt.length > 0 ? prompt : usable;
     return others.reduce((least, worker) => (least && worker.load < least.load ? worker : least), first);
   }
 
-  /** Another one, where the least loaded has work: those that do not respond do not count. */
+  /** Another one, where the least loaded has work: those that do not respond, or are to be replaced, do not count. */
   #grow(chosen: Worker | undefined): void {
     if (this.#isClosed || this.#restart !== undefined) return;
     const { workers } = this.#parts.limits;
     const all = [...this.#workers];
     const isStarting = all.some((worker) => !worker.isUsable && !worker.isBlocked);
-    const useful = all.filter((worker) => !worker.isBlocked).length;
-    const isBusy = chosen === undefined || chosen.load > 0;
+    const useful = all.filter((worker) => !worker.isBlocked && !worker.isWorn).length;
+    const isBusy = chosen === undefined || chosen.isWorn || chosen.load > 0;
     if (isBusy && !isStarting && useful < workers && all.length < 2 * workers) this.#add();
   }
 
@@ -91,8 +93,9 @@ export class WorkerPool {
     const file = program === undefined ? {} : { file: program };
     const process = startProcess({ ...file, root, env, heapMegabytes: limits.heapMegabytes }, log);
     const onPulse = (): void => {
-      // In place of the one that does not respond.
-      if (this.#choose() === undefined) this.#grow(undefined);
+      // In place of the one that does not respond, or is to be replaced.
+      const chosen = this.#choose();
+      if (chosen === undefined || chosen.isWorn) this.#grow(chosen);
       this.#wake();
     };
     const worker = new Worker({ process, deployment: load, limits, budget: this.#budget, log, onPulse });

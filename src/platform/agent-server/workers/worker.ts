@@ -47,6 +47,8 @@ export class Worker {
   readonly #parts: WorkerParts;
   readonly #channel: WorkerChannel;
   readonly #calls: Map<number, WorkerCall> = new Map();
+  /** Calls that nobody waits for, and that the worker has not ended: what still comes of them is discarded. */
+  readonly #abandoned: Map<number, WorkerCall> = new Map();
   readonly #asked: ServerCallTable;
   readonly #pulse: WorkerPulse;
   readonly #output: WorkerOutput;
@@ -104,7 +106,12 @@ export class Worker {
     return this.#state === 'ready' && this.#pulse.isBlocked;
   }
 
-  /** Calls that run, with those that were cancelled and have not ended. */
+  /** It holds too many calls that were given up: it gets new work where there is no other, and ends after what runs. */
+  get isWorn(): boolean {
+    return this.#abandoned.size > this.#parts.limits.abandonedCalls;
+  }
+
+  /** Calls that run. */
   get load(): number {
     return this.#calls.size;
   }
@@ -117,7 +124,11 @@ export class Worker {
   ): C {
     const id = this.#nextId;
     this.#nextId += 1;
-    const call = create({ id, send: (message) => this.#channel.send(message) });
+    const call = create({
+      id,
+      send: (message) => this.#channel.send(message),
+      leave: () => void setTimeout(() => this.#abandon(id), this.#parts.limits.cancelMs).unref(),
+    });
     if (this.#state === 'ended') {
       call.fail(new WorkerError('lost'));
       return call;
@@ -147,9 +158,9 @@ export class Worker {
       case 'events':
       case 'data':
       case 'credit': {
-        const call = this.#calls.get(message.id);
+        const call = this.#calls.get(message.id) ?? this.#abandoned.get(message.id);
         if (call !== undefined) {
-          if (call.receive(message, bytes)) this.#calls.delete(message.id);
+          if (call.receive(message, bytes)) this.#forget(message.id);
           return;
         }
         // Of an application that has ended its response before it has read the request, credit may be under way.
@@ -180,6 +191,26 @@ export class Worker {
     } else throw new ProtocolError(`a message ${message.type} before ready`);
   }
 
+  #abandon(id: number): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    this.#abandoned.set(id, call);
+    this.#calls.delete(id);
+    if (this.isWorn) this.#parts.onPulse();
+    this.#endWorn();
+  }
+
+  #forget(id: number): void {
+    this.#calls.delete(id);
+    this.#abandoned.delete(id);
+    this.#endWorn();
+  }
+
+  #endWorn(): void {
+    if (this.isWorn && this.#calls.size === 0)
+      this.#end('lost', `${this.#abandoned.size} cancelled calls have not ended`);
+  }
+
   #onPulse(): void {
     if (this.#pulse.isBlocked) for (const call of this.#calls.values()) call.block?.();
     this.#parts.onPulse();
@@ -204,6 +235,7 @@ export class Worker {
     process.kill();
     const calls = [...this.#calls.values()];
     this.#calls.clear();
+    this.#abandoned.clear();
     if (why !== undefined) this.#report(kind, why);
     const error = new WorkerError(kind);
     for (const call of calls) call.fail(error);

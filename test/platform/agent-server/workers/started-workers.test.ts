@@ -183,6 +183,27 @@ describe('a call', () => {
     await expect(call).rejects.toMatchObject({ kind: 'cancelled', reason: 'lost' });
   });
 
+  it('that was left and never ends is given up, and a worker with many of them is replaced', async () => {
+    await using own = await startTestWorkers({ cancelMs: 1, abandonedCalls: 2 });
+    const controller = new AbortController();
+    const run = own.run(...testRun('wait', { cancel: controller.signal }));
+    run.catch(() => undefined);
+    const pidOf = async (): Promise<number> =>
+      JSON.parse(await own.call('graph.schemas', { graph_id: 'a' })).pid;
+    const first = await pidOf();
+    for (let n = 0; n < 3; n += 1) {
+      const call = own.call('graph.schemas', { graph_id: 'hang' }, { signal: AbortSignal.timeout(1) });
+      await expect(call).rejects.toMatchObject({ kind: 'cancelled' });
+    }
+    while ((await pidOf()) === first);
+    // What runs in it is not disturbed.
+    expect(lives(first)).toBe(true);
+    controller.abort('interrupt');
+    await expect(run).rejects.toMatchObject({ kind: 'cancelled', reason: 'interrupt' });
+    await own.logged(/a worker has ended/);
+    expect(own.lines.join('')).toContain('3 cancelled calls have not ended');
+  });
+
   it('of a method that the worker does not have is refused', async () => {
     const call = workers.call('graph.drawing', { graph_id: 'a', config: {}, xray: false });
     await expect(call).rejects.toMatchObject({ kind: 'refused', code: 'unsupported' });
