@@ -52,8 +52,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/worker-pool.ts':
     'test/platform/agent-server/workers/started-workers.test.ts',
-  'src/platform/agent-server/workers/worker-pulse.ts':
-    'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/worker.ts': 'test/platform/agent-server/workers/started-workers.test.ts',
   'src/agent-worker/protocol/shape.ts': 'test/agent-worker/protocol/envelope.test.ts',
   'src/platform/api/contract/fallback.ts': 'test/platform/agent-server/app/app-fallback.test.ts',

@@ -26,11 +26,12 @@ it('the version and the limits', () => {
   expect(document).toContain(`The version is **${PROTOCOL_VERSION}**`);
   expect(document).toContain(`1 to ${MAX_FRAME_BYTES.toLocaleString('en')} bytes`);
   expect(document).toContain(`a credit of **${WINDOW_BYTES.toLocaleString('en')} bytes**`);
-  const { pingMs, blockedMs, killMs, startMs, cancelMs, abandonedCalls } = defaultWorkerLimits;
+  const { pingMs, blockedMs, killMs, startMs, cancelMs, abandonedCalls, askedBytes } = defaultWorkerLimits;
   expect(document).toContain(`a \`ping\` every ${pingMs} ms`);
   expect(document).toContain(`not responded for ${blockedMs / 1000} seconds`);
   expect(document).toContain(`after ${killMs / 1000} seconds it is ended`);
   expect(document).toContain(`ready within ${startMs / 1000} seconds`);
+  expect(document).toContain(`more than ${askedBytes.toLocaleString('en')} bytes`);
   expect(document).toContain(`more than ${abandonedCalls} calls`);
   expect(document).toContain(`not ended after ${cancelMs / 1000} seconds`);
 });

@@ -49,6 +49,11 @@ const actions: Readonly<Record<string, Action>> = {
     await emit([{ event: 'custom', data: '1' }]);
     return callServer('checkpoint.get', { thread_id: 't', checkpoint_ns: '' });
   },
+  /** Many large calls at once. */
+  async puts(_, { callServer }) {
+    const place = { thread_id: 't', checkpoint_ns: 'x'.repeat(60_000) };
+    await Promise.all(Array.from({ length: 20 }, () => callServer('checkpoint.get', place)));
+  },
   async flood() {
     for (let i = 0; i < 20_000; i += 1) console.log(`line ${i} ${'x'.repeat(500)}`);
   },

@@ -1,5 +1,5 @@
 // What a worker asks of the server, as part of a call that runs. The port checks the parameters; what it throws becomes a
-// failure that the graph may see.
+// failure that the graph may see. While much of it waits for the database, nothing more is read of the worker.
 import type { ServerCalls } from '../../../agent-worker/protocol/calls.ts';
 import { FrameTooLarge, ProtocolError } from '../../../agent-worker/protocol/frame.ts';
 import type { CallFailure, Message } from '../../../agent-worker/protocol/messages.ts';
@@ -11,33 +11,57 @@ import type { ServerCallPort } from './graph-workers.ts';
 /** Of one worker, at a time. */
 const MAX_CALLS = 4096;
 
-export class ServerCallTable {
-  readonly #send: (message: Message) => void;
-  readonly #log: Log;
-  readonly #running: Set<number> = new Set();
+export type ServerCallParts = {
+  readonly log: Log;
+  /** Of the calls that run. */
+  readonly maxBytes: number;
+  send(message: Message): void;
+  /** Whether they have more than `maxBytes` now. */
+  onFull(isFull: boolean): void;
+};
 
-  constructor(send: (message: Message) => void, log: Log) {
-    this.#send = send;
-    this.#log = log;
+export class ServerCallTable {
+  readonly #parts: ServerCallParts;
+  readonly #running: Set<number> = new Set();
+  #bytes = 0;
+
+  constructor(parts: ServerCallParts) {
+    this.#parts = parts;
   }
 
   /** Without a port the call that it belongs to has ended. Throws a ProtocolError. */
-  begin(call: Extract<Message, { readonly type: 'call' }>, port: ServerCallPort | undefined): void {
+  begin(
+    call: Extract<Message, { readonly type: 'call' }>,
+    bytes: number,
+    port: ServerCallPort | undefined,
+  ): void {
     const { id, method, params } = call;
     if (this.#running.has(id)) throw new ProtocolError('the id of a call that runs');
     if (this.#running.size >= MAX_CALLS) throw new ProtocolError('too many calls at a time');
     if (!isServerMethod(method)) throw new ProtocolError('a call of an unknown method');
-    if (port === undefined) return this.#send({ type: 'error', id, error: ENDED });
+    if (port === undefined) return this.#parts.send({ type: 'error', id, error: ENDED });
     this.#running.add(id);
-    void this.#run(id, method, params, port).finally(() => this.#running.delete(id));
+    this.#count(bytes);
+    void this.#run(id, method, params, port).finally(() => {
+      this.#running.delete(id);
+      this.#count(-bytes);
+    });
+  }
+
+  #count(bytes: number): void {
+    const { maxBytes, onFull } = this.#parts;
+    const wasFull = this.#bytes > maxBytes;
+    this.#bytes += bytes;
+    const isFull = this.#bytes > maxBytes;
+    if (isFull !== wasFull) onFull(isFull);
   }
 
   async #run(id: number, method: keyof ServerCalls, params: unknown, port: ServerCallPort): Promise<void> {
     try {
       const value = await port.handle(method, params as ServerCalls[typeof method]['params']);
-      this.#send({ type: 'result', id, value });
+      this.#parts.send({ type: 'result', id, value });
     } catch (error) {
-      this.#send({ type: 'error', id, error: this.#toFailure(error, method) });
+      this.#parts.send({ type: 'error', id, error: this.#toFailure(error, method) });
     }
   }
 
@@ -49,7 +73,7 @@ export class ServerCallTable {
     }
     if (error instanceof InvalidInput)
       return { kind: 'refused', code: 'invalid', message: `invalid parameters of ${method}` };
-    this.#log.error({ ...describeBug(error), method }, 'a call of a worker failed');
+    this.#parts.log.error({ ...describeBug(error), method }, 'a call of a worker failed');
     return {
       kind: 'thrown',
       error: 'ServerError',

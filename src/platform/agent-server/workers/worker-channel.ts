@@ -17,6 +17,9 @@ export class WorkerChannel {
   readonly #events: ChannelEvents;
   readonly #budget: TurnBudget;
   #isEnded = false;
+  /** Until the next turn. */
+  #isWaiting = false;
+  #isHeld = false;
 
   constructor(socket: Duplex, budget: TurnBudget, events: ChannelEvents) {
     this.#socket = socket;
@@ -28,16 +31,17 @@ export class WorkerChannel {
     socket.once('end', end).once('error', end).once('close', end);
   }
 
-  /** Bytes that the worker has not taken yet. */
-  get untaken(): number {
-    return this.#socket.writableLength;
-  }
-
   /** Returns the length of the frame. Throws FrameTooLarge. */
   send(message: Message): number {
     const frame = encodeFrame(message);
     if (!this.#isEnded) this.#socket.write(frame);
     return frame.length - 4;
+  }
+
+  /** Held: nothing more is read than what has come. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    this.#flow();
   }
 
   close(): void {
@@ -57,9 +61,17 @@ export class WorkerChannel {
       return this.#end(error);
     }
     const resume = (): void => {
-      if (!this.#isEnded) this.#socket.resume();
+      this.#isWaiting = false;
+      this.#flow();
     };
-    if (!this.#budget.spend(performance.now() - startedMs, resume)) this.#socket.pause();
+    this.#isWaiting = !this.#budget.spend(performance.now() - startedMs, resume);
+    this.#flow();
+  }
+
+  #flow(): void {
+    if (this.#isEnded) return;
+    if (this.#isWaiting || this.#isHeld) this.#socket.pause();
+    else if (this.#socket.isPaused()) this.#socket.resume();
   }
 
   #end(error: ProtocolError | undefined): void {

@@ -16,6 +16,8 @@ export type WorkerLimits = {
   readonly cancelMs: number;
   /** Of one worker, that nobody waits for and that have not ended: with more of them it is replaced when nothing else runs. */
   readonly abandonedCalls: number;
+  /** Of the checkpoints that one worker stores at a time: above it nothing more is read of the worker. */
+  readonly askedBytes: number;
   /** For a worker that can take a call. */
   readonly waitMs: number;
   /** Between the starts of workers that end soon: doubled from the first to the second. */
@@ -32,6 +34,7 @@ export const defaultWorkerLimits: Omit<WorkerLimits, 'workers'> = {
   killMs: 30_000,
   cancelMs: 5_000,
   abandonedCalls: 100,
+  askedBytes: 128 * 1024 * 1024,
   waitMs: 30_000,
   backoffMs: [100, 5_000],
   turnMs: 5,

@@ -21,6 +21,7 @@ export class WorkerPulse {
   #askedMs: number | undefined;
   #checkedMs = 0;
   #isBlocked = false;
+  #isHeld = false;
 
   constructor(limits: Pick<WorkerLimits, 'pingMs' | 'blockedMs' | 'killMs'>, events: PulseEvents) {
     this.#limits = limits;
@@ -46,6 +47,12 @@ export class WorkerPulse {
     clearInterval(this.#timer);
   }
 
+  /** Nothing is read of the worker: it may have responded. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    if (this.#askedMs !== undefined) this.#askedMs = performance.now();
+  }
+
   /** Throws a ProtocolError. */
   receive(sequence: number): void {
     if (this.#askedMs === undefined || sequence !== this.#sequence)
@@ -65,6 +72,7 @@ export class WorkerPulse {
     const nowMs = performance.now();
     const lateMs = nowMs - this.#checkedMs - pingMs;
     this.#checkedMs = nowMs;
+    if (this.#isHeld) return;
     if (this.#askedMs === undefined) return this.#ask();
     // This process was held up itself: its worker may have responded meanwhile.
     if (lateMs > 2 * pingMs) this.#askedMs += lateMs;

@@ -69,7 +69,14 @@ export class Worker {
         this.#end(error === undefined ? 'lost' : 'protocol', error?.message);
       },
     });
-    this.#asked = new ServerCallTable((message) => void this.#channel.send(message), log);
+    this.#asked = new ServerCallTable({
+      ...{ log, maxBytes: limits.askedBytes },
+      send: (message) => void this.#channel.send(message),
+      onFull: (isFull) => {
+        this.#channel.hold(isFull);
+        this.#pulse.hold(isFull);
+      },
+    });
     this.#pulse = new WorkerPulse(limits, {
       ping: (sequence) => void this.#channel.send({ type: 'ping', sequence }),
       onChange: () => this.#onPulse(),
@@ -150,7 +157,7 @@ export class Worker {
     if (message.type === 'call') {
       const call = message.of === undefined ? undefined : this.#calls.get(message.of);
       call?.begun?.();
-      return this.#asked.begin(message, call?.port);
+      return this.#asked.begin(message, bytes, call?.port);
     }
     switch (message.type) {
       case 'result':

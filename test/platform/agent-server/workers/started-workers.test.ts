@@ -54,6 +54,26 @@ describe('a run', () => {
     expect(asked).toEqual([['checkpoint.get', { thread_id: 't', checkpoint_ns: '' }]]);
   });
 
+  it('that asks for more than may wait is read again when some of it is done', async () => {
+    await using own = await startTestWorkers({ askedBytes: 100_000 });
+    let running = 0;
+    let most = 0;
+    let count = 0;
+    const checkpoints = {
+      async handle(): Promise<never> {
+        running += 1;
+        count += 1;
+        most = Math.max(most, running);
+        for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+        running -= 1;
+        return null as never;
+      },
+    };
+    await own.run(...testRun('puts', { checkpoints }));
+    expect(count).toBe(20);
+    expect(most).toBeLessThan(5);
+  });
+
   it('that throws has the error of the graph', async () => {
     const error = await workers.run(...testRun('throws')).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ kind: 'thrown', thrown: { error: 'RangeError', message: 'Boo!' } });
