@@ -20,6 +20,7 @@ async function start(source: string, app?: string) {
     source.replace("'@langchain/langgraph'", `'file://${modules}'`),
   );
   const appFile = await scratch.write('app.mjs', app ?? '');
+  const lines: string[] = [];
   const workers = await startGraphWorkers({
     deployment: {
       root,
@@ -31,10 +32,11 @@ async function start(source: string, app?: string) {
       },
     },
     limits: { ...defaultWorkerLimits, workers: 1 },
-    log: createLog('silent', { write: () => undefined }),
+    log: createLog('info', { write: (line) => void lines.push(line) }),
   });
   return {
     workers,
+    lines,
     async [Symbol.asyncDispose]() {
       await workers.close();
       await scratch[Symbol.asyncDispose]();
@@ -49,6 +51,28 @@ export const graph = new StateGraph(State)
   .addNode('greet', ({ text }) => ({ text: text + ' ' + process.env.NAME }))
   .addEdge('__start__', 'greet')
   .compile();`;
+
+it('writes nothing of what an error has that nobody caught', async () => {
+  const app = `const error = () => Object.assign(new TypeError('Bearer sk-user'), { request: 'sk-user' });
+    const later = () => new Promise(setImmediate);
+    export const app = { async fetch(request) {
+      if (request.method === 'GET') { Promise.reject(error()); await later(); return new Response('left'); }
+      setImmediate(() => { throw error(); });
+      await new Promise(() => undefined);
+    } };`;
+  await using started = await start(GRAPH, app);
+  const { workers, lines } = started;
+  const ask = (method: string) =>
+    workers.request({ method, url: 'http://a.test/', headers: [], hasBody: false }, undefined, {
+      signal: new AbortController().signal,
+    });
+  expect((await ask('GET')).status).toBe(200);
+  await expect(ask('POST')).rejects.toMatchObject({ kind: 'lost' });
+  await workers.close();
+  expect(lines.join('')).toContain('unhandled rejection: TypeError at ');
+  expect(lines.join('')).toContain('uncaught exception: TypeError at ');
+  expect(lines.join('')).not.toContain('sk-user');
+});
 
 it('runs a graph, whose checkpoints go to the server, and serves the application beside it', async () => {
   await using started = await start(GRAPH, 'export const app = { fetch: () => new Response("hello") };');
