@@ -8,7 +8,7 @@ import { startWatchdog } from './watchdog.ts';
 
 const CHANNEL_DESCRIPTOR = 3;
 
-startWatchdog();
+startWatchdog(Number(process.argv[2]));
 // A promise that nobody waits for fails alone: other runs of this process go on. An exception that nobody catches ends it.
 process.on('unhandledRejection', (reason) =>
   process.stderr.write(`unhandled rejection: ${describeUncaught(reason)}\n`),

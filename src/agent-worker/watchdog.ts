@@ -12,8 +12,8 @@ try { process.kill(-process.pid, 'SIGKILL'); } catch {}
 process.kill(process.pid, 'SIGKILL');
 `;
 
-/** It must live in the process that the server has started, and end with it. */
-export function startWatchdog(parent: number = process.ppid): void {
+/** `parent` is the server's process id, as the server gave it: one that has ended meanwhile is not the parent any more. */
+export function startWatchdog(parent: number): void {
   const thread = new Worker(PROGRAM, {
     ...{ eval: true, workerData: parent, env: {}, execArgv: [], name: 'watchdog' },
     resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, codeRangeSizeMb: 1 },

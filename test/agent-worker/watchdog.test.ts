@@ -14,3 +14,12 @@ it('ends a process whose event loop is held up when its parent was killed', asyn
   // The stream ends when nobody has it open any more.
   await once(parent.stdout.resume(), 'end');
 });
+
+it('ends a process whose parent had ended before the watchdog began', async () => {
+  // Not the parent of what this process starts.
+  const child = spawn(process.execPath, [PROGRAM, String(process.ppid)], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    detached: true,
+  });
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+});

@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process';
 import { startWatchdog } from '../../../src/agent-worker/watchdog.ts';
 
 if (process.argv[2] === 'parent') {
-  spawn(process.execPath, [import.meta.filename], {
+  spawn(process.execPath, [import.meta.filename, String(process.pid)], {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   });
   process.stdin.resume();
 } else {
-  startWatchdog();
+  startWatchdog(Number(process.argv[2]));
   process.stdout.write('loops\n');
   for (;;);
 }

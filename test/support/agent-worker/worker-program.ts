@@ -91,7 +91,7 @@ const methods: Methods = {
   },
 };
 
-startWatchdog();
+startWatchdog(Number(process.argv[2]));
 await serveWorker(socket, async ({ graphs, app }) => {
   if ('broken' in graphs) throw new LoadError('graphs.broken', 'cannot be loaded');
   if ('ends' in graphs) process.exit(4);

@@ -40,7 +40,7 @@ export function startProcess(program: WorkerProgram, log: Log): WorkerProcess {
   ];
   let child: ChildProcess;
   try {
-    child = spawn(process.execPath, [...nodeArguments, file], {
+    child = spawn(process.execPath, [...nodeArguments, file, String(process.pid)], {
       cwd: root,
       env: { ...inherited(), ...program.env },
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
