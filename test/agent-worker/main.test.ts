@@ -52,7 +52,7 @@ export const graph = new StateGraph(State)
   .addEdge('__start__', 'greet')
   .compile();`;
 
-it('writes nothing of what an error has that nobody caught', async () => {
+it('writes nothing of what an error has that nobody caught', { tags: 'long' }, async () => {
   const app = `const error = () => Object.assign(new TypeError('Bearer sk-user'), { request: 'sk-user' });
     const later = () => new Promise(setImmediate);
     export const app = { async fetch(request) {
@@ -112,6 +112,6 @@ it('runs a graph, whose checkpoints go to the server, and serves the application
 it.each([
   ['export const other = 1;', 'graphs.agent'],
   ["throw new Error('at load');", 'graphs.agent'],
-])('%s: the key to correct', async (source, key) => {
+])('%s: the key to correct', { tags: 'long' }, async (source, key) => {
   await expect(start(source)).rejects.toMatchObject({ name: 'WorkerStartError', failure: { key } });
 });

@@ -54,7 +54,7 @@ describe('a run', () => {
     expect(asked).toEqual([['checkpoint.get', { thread_id: 't', checkpoint_ns: '' }]]);
   });
 
-  it('that asks for more than may wait is read again when some of it is done', async () => {
+  it('that asks for more than may wait is read again when some of it is done', { tags: 'long' }, async () => {
     await using own = await startTestWorkers({ askedBytes: 100_000 });
     let running = 0;
     let most = 0;
@@ -148,7 +148,7 @@ describe('a worker', () => {
     while (lives(child)) await new Promise(setImmediate);
   });
 
-  it('that runs out of its heap ends alone', async () => {
+  it('that runs out of its heap ends alone', { tags: 'long' }, async () => {
     await expect(workers.run(...testRun('allocate'))).rejects.toMatchObject({ kind: 'lost' });
     expect(await resultOf(workers, 'facts')).toBeDefined();
   });
@@ -160,7 +160,7 @@ describe('a worker', () => {
     expect(await resultOf(workers, 'facts')).toBeDefined();
   });
 
-  it('that does not respond gets no new work, and is ended', async () => {
+  it('that does not respond gets no new work, and is ended', { tags: 'long' }, async () => {
     await using own = await startTestWorkers({ pingMs: 20, blockedMs: 100, killMs: 1500 });
     const started = Promise.withResolvers<void>();
     const run = own.run(...testRun('loop', { onEvents: async () => started.resolve() }));
@@ -177,7 +177,7 @@ describe('a worker', () => {
     expect(JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }))).toMatchObject({ pid });
   });
 
-  it('that floods its output keeps its server free, and lines are counted', async () => {
+  it('that floods its output keeps its server free, and lines are counted', { tags: 'long' }, async () => {
     const delays: number[] = [];
     const timer = setInterval(() => delays.push(performance.now()), 5);
     await workers.run(...testRun('flood'));
@@ -190,7 +190,7 @@ describe('a worker', () => {
 });
 
 describe('a call', () => {
-  it('of a worker that ends is made once more, and no more', async () => {
+  it('of a worker that ends is made once more, and no more', { tags: 'long' }, async () => {
     await expect(workers.call('graph.schemas', { graph_id: 'exit' })).rejects.toMatchObject({ kind: 'lost' });
     await workers.logged(/exit code 1"/);
     await workers.logged(/exit code 1"/);
@@ -203,7 +203,9 @@ describe('a call', () => {
     await expect(call).rejects.toMatchObject({ kind: 'cancelled', reason: 'lost' });
   });
 
-  it('that was left and never ends is given up, and a worker with many of them is replaced', async () => {
+  it('that was left and never ends is given up, and a worker with many of them is replaced', {
+    tags: 'long',
+  }, async () => {
     await using own = await startTestWorkers({ cancelMs: 1, abandonedCalls: 2 });
     const controller = new AbortController();
     const run = own.run(...testRun('wait', { cancel: controller.signal }));
@@ -237,7 +239,7 @@ describe('a call', () => {
   });
 });
 
-describe('a deployment that cannot be loaded', () => {
+describe('a deployment that cannot be loaded', { tags: 'long' }, () => {
   it.each([
     ['broken', { failure: { key: 'graphs.broken', message: 'cannot be loaded' } }],
     ['ends', { message: expect.stringContaining('a worker has not started') }],
@@ -248,7 +250,7 @@ describe('a deployment that cannot be loaded', () => {
   });
 });
 
-it('more workers are started when those that there are have work', async () => {
+it('more workers are started when those that there are have work', { tags: 'long' }, async () => {
   await using own = await startTestWorkers({ workers: 2 });
   const controller = new AbortController();
   const pids = new Set<number>();

@@ -9,7 +9,9 @@ import { startProcess } from '../../../../src/platform/agent-server/workers/work
 const PROGRAM = join(import.meta.dirname, '../../../support/agent-worker/few-descriptors-program.ts');
 const log = createLog('silent', { write: () => undefined });
 
-it('without descriptors no worker is started until there are some, and the server goes on', async () => {
+it('without descriptors no worker is started until there are some, and the server goes on', {
+  tags: 'long',
+}, async () => {
   const command = 'ulimit -n 60; exec "$0" "$1"';
   const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, PROGRAM]);
   expect(JSON.parse(stdout)).toMatchObject({ why: 'a worker has not started: EMFILE' });
