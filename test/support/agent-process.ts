@@ -31,15 +31,17 @@ export function startAgentServer(
   given: {
     readonly dataDirectory: string;
     /** Without it, an embedded one. */
-    readonly database?: TestDatabase;
+    readonly database?: Pick<TestDatabase, 'url' | 'ownerUrl'>;
     readonly args?: readonly string[];
     readonly env?: Readonly<Record<string, string>>;
+    /** In place of the one that tests start. */
+    readonly program?: string | undefined;
   },
 ): AgentProcess {
   const { dataDirectory, database, args = [], env = {} } = given;
   const child = new SpawnedProcess(
     process.execPath,
-    [program, 'agent-server', '--config', config, '--data-dir', dataDirectory, ...args],
+    [given.program ?? program, 'agent-server', '--config', config, '--data-dir', dataDirectory, ...args],
     {
       env: {
         SALLYPORT_AGENT_LISTEN: '127.0.0.1:0',
