@@ -5,6 +5,9 @@ import { CallCancelled, type CallContext } from './method.ts';
 import type { ServerCalls } from './protocol/calls.ts';
 import type { CancelReason, LogLevel, WorkerEvent } from './protocol/messages.ts';
 
+/** More of a line than the server writes. */
+const MAX_LOG_CHARS = 16 * 1024;
+
 /** Calls the server as part of this call. */
 export type CallServer = (id: number, method: string, params: unknown) => Promise<unknown>;
 
@@ -39,7 +42,7 @@ export class RunningCall implements CallContext {
     this.#callServer(this.#id, method, params) as Promise<ServerCalls[M]['result']>;
 
   readonly log = (level: LogLevel, message: string): void =>
-    void this.#send({ type: 'log', level, message, of: this.#id });
+    void this.#send({ type: 'log', level, message: message.slice(0, MAX_LOG_CHARS), of: this.#id });
 
   cancel(reason: CancelReason): void {
     this.#controller.abort(new CallCancelled(reason));

@@ -1,7 +1,7 @@
 // Reads the JSON of a frame as a message: its type, and the members that every message of that type has. What is inside of
 // parameters and values is checked by the method that they belong to.
 import { ProtocolError } from './frame.ts';
-import type { Message } from './messages.ts';
+import { MAX_SMALL_FRAME_BYTES, type Message } from './messages.ts';
 import { anyOf, type Check, isCount, isObject, isPresent, isText } from './shape.ts';
 import { listOf, oneOf, optional, recordOf, shapeOf } from './shape.ts';
 
@@ -40,8 +40,15 @@ export const MESSAGE_MEMBERS: Readonly<Record<Message['type'], Readonly<Record<s
   log: { level: oneOf('debug', 'info', 'warn', 'error'), message: isText, of },
 };
 
+/** How a large message begins. It is looked at first, because parsing what is large takes long. */
+const LARGE = /^\s*\{\s*"type"\s*:\s*"(?:load|call|result|error|events|data)"/;
+const BEGINNING_BYTES = 256;
+
 /** Members that it does not know pass. Throws a ProtocolError. */
 export function parseMessage(payload: Buffer): Message {
+  const isSmall = payload.length <= MAX_SMALL_FRAME_BYTES;
+  if (!isSmall && !LARGE.test(payload.toString('latin1', 0, BEGINNING_BYTES)))
+    throw new ProtocolError('a large frame that does not begin with the type of a message that may be large');
   let message: unknown;
   try {
     message = JSON.parse(payload.toString('utf8'));

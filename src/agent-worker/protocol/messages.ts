@@ -7,6 +7,9 @@ export const PROTOCOL_VERSION = 1;
 /** Of one frame. */
 export const MAX_FRAME_BYTES: number = 64 * 1024 * 1024;
 
+/** Of the frame of a message that has no values of the deployment in it: `log` and `ready`, for example. */
+export const MAX_SMALL_FRAME_BYTES: number = 1024 * 1024;
+
 /** A value as the serializer of the deployment wrote it. */
 export type Typed = {
   readonly type: string;

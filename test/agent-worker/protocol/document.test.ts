@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { WINDOW_BYTES } from '../../../src/agent-worker/protocol/credit.ts';
 import { MESSAGE_MEMBERS } from '../../../src/agent-worker/protocol/envelope.ts';
-import { MAX_FRAME_BYTES, PROTOCOL_VERSION } from '../../../src/agent-worker/protocol/messages.ts';
+import {
+  MAX_FRAME_BYTES,
+  MAX_SMALL_FRAME_BYTES,
+  PROTOCOL_VERSION,
+} from '../../../src/agent-worker/protocol/messages.ts';
 import { RESULTS, SERVER_METHODS } from '../../../src/platform/agent-server/workers/call-shapes.ts';
 import { defaultWorkerLimits } from '../../../src/platform/agent-server/workers/worker-limits.ts';
 
@@ -25,6 +29,7 @@ function rowsOf(heading: string): ReadonlyMap<string, readonly (readonly string[
 it('the version and the limits', () => {
   expect(document).toContain(`The version is **${PROTOCOL_VERSION}**`);
   expect(document).toContain(`1 to ${MAX_FRAME_BYTES.toLocaleString('en')} bytes`);
+  expect(document).toContain(`more than ${MAX_SMALL_FRAME_BYTES.toLocaleString('en')} bytes (1 MiB)`);
   expect(document).toContain(`a credit of **${WINDOW_BYTES.toLocaleString('en')} bytes**`);
   const { pingMs, blockedMs, killMs, startMs, cancelMs, abandonedCalls, askedBytes } = defaultWorkerLimits;
   expect(document).toContain(`a \`ping\` every ${pingMs} ms`);

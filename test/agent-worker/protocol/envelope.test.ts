@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseMessage } from '../../../src/agent-worker/protocol/envelope.ts';
 import { ProtocolError } from '../../../src/agent-worker/protocol/frame.ts';
+import { MAX_SMALL_FRAME_BYTES } from '../../../src/agent-worker/protocol/messages.ts';
 
 const parse = (text: string): unknown => parseMessage(Buffer.from(text));
 
@@ -64,4 +65,15 @@ describe('a message', () => {
     expect(() => parse('{"type":"cancel","id":1,"reason":"sk-secret"}')).toThrow(
       /^a message cancel with invalid reason$/,
     ));
+});
+
+it('a large message is one that may be large, which its first member says', () => {
+  const text = 'x'.repeat(MAX_SMALL_FRAME_BYTES);
+  const read = (message: object) => parseMessage(Buffer.from(JSON.stringify(message)));
+  expect(read({ type: 'result', id: 1, value: text })).toMatchObject({ type: 'result' });
+  for (const message of [
+    { type: 'log', level: 'info', message: text },
+    { id: 1, value: text, type: 'result' },
+  ])
+    expect(() => read(message)).toThrow('a large frame');
 });
