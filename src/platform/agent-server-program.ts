@@ -40,7 +40,8 @@ const SHARED = /^(?:DATABASE_URL$|SALLYPORT_PLATFORM_(?:DATABASE_|VAULT_|LIMITS_
 const LIMITS = {
   ...{ body_bytes: 20 * 1024 * 1024, streams: 4096, organization_streams: 4096 },
   ...{ preparing: 2048, organization_preparing: 2048, organization_contended_reads: 4 },
-  ...{ connections: 8192, connections_per_address: 8192 },
+  // Until a key is known: enough for hundreds of streams behind one address, and never all.
+  ...{ connections: 8192, connections_per_address: 1024 },
 };
 
 /** `document`: the parsed configuration file at `path`. An issue of a variable names it. */

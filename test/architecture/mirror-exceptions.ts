@@ -112,7 +112,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/system/document-routes.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/finished-routes.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/ground.ts': 'test/cli/agent-server.test.ts',
-  'src/platform/agent-server-program.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/module.ts': 'test/platform/agent-server/tables.test.ts',
   'src/platform/agent-server/queue/claims.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/conclusion.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
