@@ -1,7 +1,7 @@
 // What serves the paths that no route has, where a program has something else behind its API.
 import type { HttpResponse } from '../../../base/http/http-response.ts';
 import { type ApiRequest, openStreamOf } from '../api-request.ts';
-import { corsFields } from './cors.ts';
+import { corsFields, preflight } from './cors.ts';
 import type { Route } from '../route.ts';
 
 export type Fallback = Pick<Route, 'access' | 'path' | 'cors' | 'errors'> & {
@@ -22,6 +22,10 @@ export async function serveFallback(
   { enter, toResponse }: FallbackParts,
 ): Promise<HttpResponse> {
   request.note({ route: path });
+  // Browsers send no credentials with a preflight.
+  const method = request.head.field('access-control-request-method');
+  const allowed = cors && method && preflight([{ method, cors }], request.head);
+  if (allowed) return allowed;
   try {
     await enter();
     openStreamOf(request.connection);

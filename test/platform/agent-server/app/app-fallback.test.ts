@@ -40,7 +40,7 @@ beforeAll(async () => {
   const fallback = createAppFallback(workers, anyone);
   server = await openServer({
     api: (request) =>
-      serveFallback(fallback, request, {
+      serveFallback({ ...fallback, cors: { origins: ['https://app.example.com'] } }, request, {
         async enter() {
           if (!isLetIn) throw new DomainError('unauthenticated', 'no');
         },
@@ -103,6 +103,22 @@ it('ends the request in the application when the client has left', async () => {
   expect(Buffer.from(value ?? []).toString()).toBe('begun');
   controller.abort();
   await workers.logged(/client has left/);
+});
+
+it('responds to a preflight, which has no credentials, before it asks who calls', async () => {
+  isLetIn = false;
+  const ask = (origin: string) =>
+    fetch(`${server.url}/echo`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'PUT' },
+    });
+  const [own, other] = [await ask('https://app.example.com'), await ask('https://example.com')];
+  isLetIn = true;
+  expect([own.status, own.headers.get('access-control-allow-methods'), other.status]).toEqual([
+    204,
+    'PUT',
+    401,
+  ]);
 });
 
 it('asks nothing of a worker for who is not let in', async () => {
