@@ -1,8 +1,8 @@
 // The variables of the workers: those that `env` of the configuration file gives, and none of the server besides.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { parseEnv } from 'node:util';
 import type { Issue, Parsed } from '../../../base/schema.ts';
+import { parseEnvFile } from './env-file.ts';
 import type { EnvironmentDocument } from './graph-file.ts';
 
 /** `server`: the variables of this process, which a list of names chooses from. */
@@ -39,7 +39,9 @@ async function readFileOf(file: string): Promise<Parsed<Readonly<Record<string, 
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     return { ok: false, issues: [issue(['env'], `${file} cannot be read: ${code}`)] };
   }
-  return accept(parseEnv(text) as Readonly<Record<string, string>>, () => ['env']);
+  const parsed = parseEnvFile(text);
+  if ('values' in parsed) return accept(parsed.values, () => ['env']);
+  return { ok: false, issues: [issue(['env'], `${file}:${parsed.line}: ${parsed.msg}`)] };
 }
 
 function accept(

@@ -31,6 +31,12 @@ it('are those of a file, which is relative to the configuration', async () => {
   await scratch.write('.env', '# a comment\nA=1\nB="two words"\nexport C=3\n');
   const value = { A: '1', B: 'two words', C: '3' };
   expect(await readWorkerEnvironment('.env', scratch.path, server)).toEqual({ ok: true, value });
+  await scratch.write('broken', 'A=1\nB\n');
+  expect(await readWorkerEnvironment('broken', scratch.path, server)).toMatchObject({
+    issues: [
+      { loc: ['env'], msg: expect.stringContaining(`${join(scratch.path, 'broken')}:2: must be NAME=value`) },
+    ],
+  });
   const msg = `${join(scratch.path, 'absent')} cannot be read: ENOENT`;
   expect(await readWorkerEnvironment('absent', scratch.path, server)).toMatchObject({
     issues: [{ loc: ['env'], msg }],
