@@ -83,6 +83,7 @@ export async function openAgentServer(
   const loaded = await loadDeployment(file, path, {
     ...{ bundles: bundles.path, env },
     variables: {
+      isOpenOnLoopback: settings.access === 'none' && settings.isLoopback,
       corsOrigins: variables.cors_origins,
       mountPrefix: variables.mount_prefix,
       defaultConfigs: new Map(Object.entries(variables.default_configs)),

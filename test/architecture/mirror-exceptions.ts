@@ -68,6 +68,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/access/key-access.ts':
     'test/platform/agent-server/access/deployment-gate.test.ts',
   'src/platform/agent-server/access/keys.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
+  'src/platform/agent-server/access/loopback.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',
   'src/platform/agent-server/access/open-access.ts':
     'test/platform/agent-server/access/deployment-gate.test.ts',
   'src/platform/agent-server/access/studio.ts': 'test/platform/agent-server/access/deployment-gate.test.ts',

@@ -17,7 +17,7 @@ import { createOpenAccess } from './open-access.ts';
 
 export type GateParts = {
   readonly deployment: Pick<Deployment, 'auth' | 'http'>;
-  readonly settings: Pick<AgentSettings, 'access' | 'isStudio'>;
+  readonly settings: Pick<AgentSettings, 'access' | 'isStudio'> & Partial<Pick<AgentSettings, 'isLoopback'>>;
   readonly workers: Pick<GraphWorkers, 'call'>;
   /** Of `keys` and `key_file`; with a handler, for the studio. */
   readonly keys: KeyPort | undefined;
@@ -33,7 +33,10 @@ export function createGate(parts: GateParts): Gate {
   const pass = {
     authorize: async (_: unknown, __: unknown, value: JsonObject) => ({ filter: undefined, value }),
   };
-  if (settings.access === 'none') return { access: open, appAccess: open, ...pass };
+  if (settings.access === 'none') {
+    const access = settings.isLoopback ? createOpenAccess(readHeaders, deployment.http.cors) : open;
+    return { access, appAccess: access, ...pass };
+  }
   if (settings.access !== 'handler') {
     if (keys === undefined) throw new Error(`the access ${settings.access} needs keys`);
     const access = createKeyAccess({ keys, readHeaders });

@@ -1,11 +1,11 @@
 // The user of the studio, who sees everything unless a handler decides otherwise. A request is theirs by a header field, which
 // anybody can send: it counts with a valid key, or on loopback where the operator has allowed that.
 import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
-import type { RequestHead } from '../../../base/http/request-head.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Entry } from '../../api/access.ts';
 import type { CorsSettings } from '../configuration/cors-document.ts';
 import type { KeyPort } from './keys.ts';
+import { isKnownOrigin, isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 
 export type StudioRules = {
   /** `disable_studio_auth` */
@@ -46,23 +46,7 @@ export async function isStudio(rules: StudioRules, entry: Entry): Promise<boolea
   return false;
 }
 
-/** By both ends: a page that had its own name resolved to loopback still sends that name. */
+/** By both ends. */
 function isOnLoopback({ peer, head }: Pick<Entry, 'peer' | 'head'>): boolean {
   return isLoopbackAddress(peer) && isLoopbackHost(head) && head.field('x-forwarded-for') === undefined;
-}
-
-/** A browser names the origin of a page that calls another one: by default every origin may call, and would be the studio. */
-function isKnownOrigin(origin: string | undefined, { origins, originPattern }: StudioRules['cors']): boolean {
-  if (origin === undefined || (origin !== '*' && origins.includes(origin))) return true;
-  return originPattern?.test(origin) === true || LOOPBACK_ORIGIN.test(origin);
-}
-
-const LOOPBACK_ORIGIN = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/;
-
-function isLoopbackAddress(address: string): boolean {
-  return address === '::1' || /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address);
-}
-
-function isLoopbackHost({ host = '' }: Pick<RequestHead, 'host'>): boolean {
-  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/.test(host);
 }

@@ -1,5 +1,6 @@
 // Whose pages may call the server: `http.cors` of the configuration file, and CORS_ALLOW_ORIGINS.
 import { z } from '../../../base/schema.ts';
+import { LOOPBACK_ORIGIN } from '../access/loopback.ts';
 
 export type CorsSettings = {
   readonly origins: readonly string[];
@@ -36,20 +37,28 @@ export const corsDocument = z
     'allow_credentials needs a list of origins: * would let every page act as its reader',
   );
 
-/** `variable`: origins for a file that names none. */
+/**
+ * `variable`: origins for a file that names none. `isOpenOnLoopback`: without authentication on loopback, pages of this machine
+ * alone may call by default.
+ */
 export function toCorsSettings(
   document: z.output<typeof corsDocument> | undefined,
   variable: readonly string[] | undefined,
+  isOpenOnLoopback: boolean = false,
 ): CorsSettings {
   const given = document ?? corsDocument.parse({});
   const { allow_origin_regex: pattern, allow_credentials: allowsCredentials } = given;
   // Without a list everybody, as existing deployments expect; with a pattern alone, whom it matches.
-  const origins = given.allow_origins ?? variable ?? (pattern === undefined ? ['*'] : []);
+  const listedOrigins = given.allow_origins ?? variable;
+  const isDefault = listedOrigins === undefined && pattern === undefined;
+  const compiled = pattern === undefined ? undefined : toPattern(pattern);
+  const isLocal = isDefault && isOpenOnLoopback;
+  const origins = listedOrigins ?? (isDefault && !isLocal ? ['*'] : []);
   const headers = listed(given.allow_headers);
   return {
     // Browsers refuse credentials with `*`, and every page would act as its reader.
     origins: allowsCredentials ? origins.filter((one) => one !== '*') : origins,
-    originPattern: pattern === undefined ? undefined : toPattern(pattern),
+    originPattern: isLocal ? LOOPBACK_ORIGIN : compiled,
     methods: listed(given.allow_methods),
     headers: headers?.map((name) => name.toLowerCase()),
     exposed: given.expose_headers,

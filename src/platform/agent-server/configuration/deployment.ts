@@ -46,6 +46,8 @@ export type HeaderPatterns = {
 
 /** What the variables of the server add to the file. */
 export type DeploymentVariables = {
+  /** Without authentication on a listener of loopback. */
+  readonly isOpenOnLoopback?: boolean;
   /** CORS_ALLOW_ORIGINS */
   readonly corsOrigins: readonly string[] | undefined;
   /** MOUNT_PREFIX */
@@ -89,14 +91,14 @@ export async function loadDeployment(
 
 function toHttpSettings(
   { http, app }: GraphFile,
-  { corsOrigins, mountPrefix }: DeploymentVariables,
+  { corsOrigins, mountPrefix, isOpenOnLoopback }: DeploymentVariables,
 ): HttpSettings {
   const parts = ['assistants', 'threads', 'runs', 'meta'] as const;
   return {
     hasApp: app !== undefined,
     enableCustomRouteAuth: http.enable_custom_route_auth,
     disabled: new Set(parts.filter((part) => http[`disable_${part}`])),
-    cors: toCorsSettings(http.cors, corsOrigins),
+    cors: toCorsSettings(http.cors, corsOrigins, isOpenOnLoopback),
     configurableHeaders: {
       includes: http.configurable_headers?.includes ?? undefined,
       excludes: http.configurable_headers?.excludes ?? [],

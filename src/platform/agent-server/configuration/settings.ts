@@ -19,6 +19,8 @@ export type AgentAccess = 'handler' | 'key_file' | 'none';
 
 export type AgentSettings = {
   readonly access: AgentAccess;
+  /** The listener is on loopback, which the browsers of the machine reach. */
+  readonly isLoopback: boolean;
   /** One key a line. With a handler, these keys admit the studio. */
   readonly keyFile: string | undefined;
   /** `--studio`, on loopback alone: the header of the studio counts without a key. */
@@ -139,6 +141,7 @@ export function toAgentSettings(given: AgentVariables, hasHandler: boolean): Par
     ok: true,
     value: {
       access: hasHandler ? 'handler' : alone,
+      isLoopback: !isExposed && !('path' in given.listen),
       keyFile: given.key_file,
       isStudio: given.studio,
       jobsPerWorker: given.jobs_per_worker,

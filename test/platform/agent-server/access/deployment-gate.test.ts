@@ -8,6 +8,7 @@ import '../../../../src/platform/agent-server/access/handler-calls.ts';
 import '../../../../src/platform/agent-server/access/handler-turns.ts';
 import '../../../../src/platform/agent-server/access/key-access.ts';
 import '../../../../src/platform/agent-server/access/keys.ts';
+import '../../../../src/platform/agent-server/access/loopback.ts';
 import '../../../../src/platform/agent-server/access/open-access.ts';
 import '../../../../src/platform/agent-server/access/studio.ts';
 import type { Gate } from '../../../../src/platform/agent-server/access/gate.ts';
@@ -71,10 +72,17 @@ beforeAll(async () => {
     ...{ originPattern: undefined, methods: undefined, headers: undefined, exposed: [] },
     ...{ allowsCredentials: false, maxAgeSeconds: 0 },
   };
+  const localGate = (origins: readonly string[]): Gate =>
+    createTestGate({
+      settings: { access: 'none', isLoopback: true, isStudio: false },
+      http: { cors: { ...cors, origins } },
+    });
   const lost = { call: () => Promise.reject(new WorkerError('lost')) };
   api = await createPlatformApi({
     routes: [
       ...routesOf('open', openGate()),
+      ...routesOf('loopback', localGate(['https://app.example.com'])),
+      ...routesOf('loopback-of-all', localGate(['*'])),
       ...routesOf('keys', createTestGate({ settings: { access: 'key_file', isStudio: false }, keys })),
       ...routesOf('owners', handlerGate(ownerAuth())),
       ...routesOf('changing', handlers),
@@ -112,6 +120,29 @@ describe('without keys and handlers', () => {
       { user: null, isStudio: false, headers: { 'x-team': 'one', 'user-agent': 'test' } },
     ]);
     expect((await post('/open', { a: 1 })).body).toEqual({ filter: null, value: { metadata: { a: 1 } } });
+  });
+});
+
+describe('without keys and handlers on loopback', () => {
+  const asked = async (path: string, headers: Record<string, string>) => {
+    const { status, body } = await get(path, { headers, peer: '127.0.0.1' });
+    return status === 200 ? 200 : `${status} ${body.detail}`;
+  };
+
+  it('a request must name a host of loopback', async () => {
+    for (const host of ['localhost:2024', '127.0.0.1:2024', '[::1]:2024'])
+      expect(await asked('/loopback', { host })).toBe(200);
+    for (const path of ['/loopback', '/loopback-of-all'])
+      expect(await asked(path, { host: 'rebound.example.com:2024' })).toContain('403 Host must be localhost');
+  });
+
+  it('a page must be of loopback or of an origin that is configured', async () => {
+    const from = (path: string, origin: string) => asked(path, { host: 'localhost:2024', origin });
+    for (const origin of ['http://localhost:3000', 'https://app.example.com'])
+      expect(await from('/loopback', origin)).toBe(200);
+    for (const origin of ['https://example.com', 'null', 'http://localhost.example.com'])
+      expect(await from('/loopback', origin)).toContain('403 Pages of this origin may not call');
+    expect(await from('/loopback-of-all', 'https://example.com')).toBe(200);
   });
 });
 

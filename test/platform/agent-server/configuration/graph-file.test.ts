@@ -61,10 +61,10 @@ it.each([
 ])('%j is refused', (document, message) => expect(issueOf(document)).toContain(message));
 
 describe('the pages that may call the server', () => {
-  const cors = (document: object | undefined, variable?: readonly string[]) => {
+  const cors = (document: object | undefined, variable?: readonly string[], isOpenOnLoopback = false) => {
     const parsed = parseGraphFile({ graphs, http: { cors: document } }, 26);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.issues));
-    return toCorsSettings(parsed.value.http.cors, variable);
+    return toCorsSettings(parsed.value.http.cors, variable, isOpenOnLoopback);
   };
 
   it('are all without a list, and those of the variable where the file has none', () => {
@@ -80,6 +80,15 @@ describe('the pages that may call the server', () => {
     expect(origins).toEqual([]);
     expect(originPattern?.test('https://x.a.test')).toBe(true);
     expect(originPattern?.test('https://x.a.test.attacker.test')).toBe(false);
+  });
+
+  it('are those of this machine without authentication on loopback, unless others are named', () => {
+    const { origins, originPattern } = cors(undefined, undefined, true);
+    expect(origins).toEqual([]);
+    expect(originPattern?.test('http://localhost:3000')).toBe(true);
+    expect(originPattern?.test('http://localhost.a.test')).toBe(false);
+    expect(cors({}, ['*'], true)).toMatchObject({ origins: ['*'], originPattern: undefined });
+    expect(cors({ allow_origins: ['*'] }, undefined, true).origins).toEqual(['*']);
   });
 
   it('are never all with credentials', () => expect(cors({ allow_credentials: true }).origins).toEqual([]));

@@ -15,7 +15,14 @@ function settingsOf(env: Readonly<Record<string, string>>, hasHandler = false): 
 
 it('has defaults for everything', () => {
   expect(settingsOf({})).toMatchObject({
-    ...{ access: 'none', isStudio: false, jobsPerWorker: 10, runTimeoutSeconds: 3600, drainSeconds: 180 },
+    ...{
+      access: 'none',
+      isLoopback: true,
+      isStudio: false,
+      jobsPerWorker: 10,
+      runTimeoutSeconds: 3600,
+      drainSeconds: 180,
+    },
     ...{ resumableTtlSeconds: 120, errorFormat: 'json', allowsTruncate: false },
   });
 });
