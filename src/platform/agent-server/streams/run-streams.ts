@@ -140,8 +140,13 @@ class Streams implements RunStreams {
   }
 
   read(runId: string, { after, signal }: ReadOptions): AsyncIterable<readonly RunEvent[]> {
+    if (after === undefined) return this.#read(runId, undefined, signal);
     // At once, so that the reader misses nothing that comes before it is first asked.
-    return this.#read(runId, after === undefined ? undefined : this.#join(runId, after), signal);
+    const joined = this.#join(runId, after);
+    // One that is never asked has no end of its own.
+    signal.addEventListener('abort', () => this.#leave(joined), { once: true });
+    if (signal.aborted) this.#leave(joined);
+    return this.#read(runId, joined, signal);
   }
 
   async ended(runId: string, signal: AbortSignal): Promise<void> {
@@ -206,6 +211,11 @@ class Streams implements RunStreams {
     if (this.#isClosed) reader.cut(CLOSED);
     if (!channel.isHere && !channel.hasEnded) this.#watch.add(channel);
     return { channel, reader };
+  }
+
+  #leave({ channel, reader }: Joined): void {
+    channel.leave(reader);
+    this.#dropIdle(channel);
   }
 
   async #close(channel: RunChannel, writer: EventWriter, hasEnded: boolean): Promise<void> {

@@ -34,15 +34,18 @@ export type ThreadStreamParts = {
 
 type Batch = readonly ServerEvent[];
 
-/** Runs that begin here while the client still reads an earlier one. A client that is so far behind is cut. */
-const MAX_OPENED = 100;
+/** Runs that begin here while the client still reads an earlier one; up to 8 MiB of each wait. A client that is so far behind is cut. */
+const MAX_OPENED = 16;
 
 export async function* streamThread(
   { db, streams }: ThreadStreamParts,
   { threadId, modes, filter, lastEventId, signal }: ThreadToStream,
 ): AsyncGenerator<Batch, void, undefined> {
   const opened = new Map<string, AsyncIterable<readonly RunEvent[]>>();
-  const read = (runId: string, after: number) => streams.read(runId, { after, signal });
+  // Readers that were opened and are not read leave with the stream.
+  const ended = new AbortController();
+  const reading = AbortSignal.any([signal, ended.signal]);
+  const read = (runId: string, after: number) => streams.read(runId, { after, signal: reading });
   const done = new Set<string>();
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
@@ -85,6 +88,7 @@ export async function* streamThread(
   } finally {
     signal.removeEventListener('abort', onChange);
     unfollow();
+    ended.abort();
   }
 }
 

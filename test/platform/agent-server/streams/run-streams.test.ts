@@ -102,6 +102,19 @@ describe('in the process that executes the run', () => {
     await first.finish(runId);
     await writer.end();
   });
+
+  it('a reader that leaves before it has begun is forgotten, and what nobody has read waits for the next one', async () => {
+    const { runId } = await createRun(first.store);
+    const left = new AbortController();
+    first.streams.read(runId, { after: -1, signal: left.signal });
+    left.abort();
+    const writer = await first.streams.open(await first.claim(runId));
+    await writer.write(numbered(0, 3));
+    const events = collect(first.streams.read(runId, { after: -1, signal: never }));
+    await first.finish(runId);
+    await writer.end();
+    expect(await events).toEqual([metadata(0, runId, 1), ...custom(0, 3)]);
+  });
 });
 
 describe('in another process', () => {
