@@ -147,14 +147,16 @@ describe.each(phases)('a process that is killed %s', (phase) => {
     const { body: box } = await scene.ask('POST', BOXES, { proxy_config: { no_proxy: ['one.example'] } });
     victim.reconciler.wake();
     await victim.reached;
+    const { db } = scene.api.database.owner;
+    const { id: machineId } = await db.selectFrom('box_machines').select('id').executeTakeFirstOrThrow();
     // A second machine: nothing of this one is its business.
     const elsewhere = createFakeRuntime();
     const other = await scene.openReconciler({ pace: NO_PAUSE, runtime: elsewhere, machineId: randomUUID() });
     opened.push(victim.reconciler, other);
     // The process is gone, and its lease has run out.
-    const { db } = scene.api.database.owner;
     await sql`update box_machines set held_until = now() - interval '1 second'`.execute(db);
-    const next = await scene.openReconciler({ pace: NO_PAUSE });
+    // Of this machine by its id: a renewed lease may have moved its row behind that of the other.
+    const next = await scene.openReconciler({ pace: NO_PAUSE, machineId });
     opened.push(next);
     await next.pass();
     await ask(what, box);
