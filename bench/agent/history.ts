@@ -82,7 +82,7 @@ async function fill(client: Client, templates: readonly string[], count: number)
     for (const [table, columns] of Object.entries(COPIED))
       await client.query(
         `insert into ${table} (thread_id, ${columns.join(', ')})
-         select md5('bench' || n)::uuid, ${columns.map((name) => `one.${name}`).join(', ')}
+         select overlay(overlay(md5('bench' || n) placing '4' from 13) placing '8' from 17)::uuid, ${columns.map((name) => `one.${name}`).join(', ')}
          from generate_series($1::int, $2::int) as n
            join ${table} as one on one.thread_id = ($3::uuid[])[n % ${templates.length} + 1]`,
         [from, to, templates],
