@@ -26,10 +26,10 @@ export async function prepareDirectory(directory: string): Promise<void> {
 }
 
 /**
- * Throws a DirectoryInUse if another process has the lock. It is a POSIX record lock, which Node offers through SQLite: the kernel
+ * Throws a DirectoryInUse, which names the `holder`, if another process has the lock. It is a POSIX record lock, which Node offers through SQLite: the kernel
  * releases it when the process ends, however it ends.
  */
-export async function lockDirectory(directory: string): Promise<Disposable> {
+export async function lockDirectory(directory: string, holder = 'box host'): Promise<Disposable> {
   const file = join(directory, 'lock');
   await writeFile(file, '', { flag: 'wx', mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw new InputError(`${file} cannot be created (${error.code})`);
@@ -42,7 +42,7 @@ export async function lockDirectory(directory: string): Promise<Disposable> {
   } catch (cause) {
     database.close();
     const isBusy = cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY;
-    const found = isBusy ? 'another box host runs' : 'the file "lock" cannot be locked';
+    const found = isBusy ? `another ${holder} runs` : 'the file "lock" cannot be locked';
     const InUse = isBusy ? DirectoryInUse : InputError;
     throw new InUse(`${directory}: ${found}. Stop it, or use another directory.`, { cause });
   }

@@ -9,7 +9,7 @@ import { detectCapabilities } from '../../src/box-host/bubblewrap/capabilities.t
 import { HiddenPaths } from '../../src/box-host/bubblewrap/hidden-paths.ts';
 import { linkUsr } from '../../src/box-host/snapshots/base-snapshot.ts';
 import { type BoxHostScene, createBoxHostScene, execute, policyOf, specOf } from './box-host-scene.ts';
-import { archive, inPieces } from './snapshots/test-archive.ts';
+import { archive, inPieces } from '../support/archive-bytes.ts';
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -25,11 +25,11 @@ export const mountPoints: readonly string[] = ['/proc', '/dev', '/usr', programs
 
 export function boxArguments(box: BoxArguments): readonly string[] {
   return [
-    ...namespaces,
+    ...isolatingOptions,
     ...['--hostname', box.hostname],
     ...['--uid', String(boxUser.uid), '--gid', String(boxUser.gid), '--cap-drop', 'ALL'],
     ...['--bind', box.root, '/'],
-    ...(box.hostUsr === undefined ? [] : ['--ro-bind', '/usr', '/usr', ...hide(box.hostUsr.hidden)]),
+    ...(box.hostUsr === undefined ? [] : ['--ro-bind', '/usr', '/usr', ...hidingOptions(box.hostUsr.hidden)]),
     ...(box.programs === undefined ? [] : ['--ro-bind', box.programs, programsDirectory]),
     ...['--proc', '/proc', '--dev', '/dev'],
     ...['--size', String(box.sharedMemoryBytes), '--perms', '1777', '--tmpfs', '/dev/shm'],
@@ -42,7 +42,7 @@ export function boxArguments(box: BoxArguments): readonly string[] {
 }
 
 /** The network namespace is entered before bwrap starts: the proxy's listener waits in it. */
-const namespaces: readonly string[] = [
+export const isolatingOptions: readonly string[] = [
   '--unshare-user',
   '--unshare-pid',
   '--unshare-ipc',
@@ -53,7 +53,7 @@ const namespaces: readonly string[] = [
   '--new-session',
 ];
 
-function hide(paths: readonly HiddenPath[]): readonly string[] {
+export function hidingOptions(paths: readonly HiddenPath[]): readonly string[] {
   return paths.flatMap(({ path, isDirectory }) =>
     isDirectory
       ? ['--perms', '0000', '--size', '4096', '--tmpfs', path, '--remount-ro', path]

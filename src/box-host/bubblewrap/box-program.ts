@@ -1,13 +1,15 @@
 // Starts a program in a box and ends it with everything that it started. The program has one channel to us, descriptor 3.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { type BoxArguments, boxArguments, encodeArguments, mountPoints } from './arguments.ts';
+import { joinedCommand } from '../cgroup/joined-command.ts';
 import { limitOptions } from '../cgroup/resource-limits.ts';
 import { systemEnvironment } from '../command.ts';
-import { enterNamespaces } from './entering.ts';
+import { killContained } from './namespaces/contained-processes.ts';
+import { enterNamespaces } from './namespaces/entering.ts';
 import { LastLines } from './last-lines.ts';
-import type { OpenNamespaces } from './open-namespace.ts';
+import type { OpenNamespaces } from './namespaces/open-namespace.ts';
 import { within } from './time-limit.ts';
 
 export type BoxProgramOptions = {
@@ -42,13 +44,6 @@ const NAMESPACES = 6;
 const EXIT_GRACE_MS = 200;
 /** Longer than anything that a program is waited for at its end. */
 const END_MS = 20_000;
-
-// In the group of the box before anything else. The host's memory is worth more than that of a box.
-const JOIN = `
-while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done
-shift
-echo 500 >/proc/self/oom_score_adj
-exec "$@"`;
 
 // No process of the box runs now. A link that it left where bwrap mounts would lead bwrap elsewhere.
 const PREPARE = `
@@ -115,44 +110,22 @@ export class BoxProgram {
   /** Resolves when no process of the program is left; rejects if one cannot be ended. */
   async end(): Promise<void> {
     if (this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null)
-      killTree(this.#child.pid);
+      killContained(this.#child.pid);
     await within(this.exited, END_MS, 'the program of the box does not end');
   }
 }
 
 function startCommand({ namespaces, uid, cgroupFiles, maxProcesses, box, command }: BoxProgramOptions) {
-  const limited = ['prlimit', ...limitOptions(maxProcesses), '--'];
+  const limited = ['prlimit', ...limitOptions({ processes: maxProcesses }), '--'];
   const user = String(uid);
   const asUser = ['setpriv', '--reuid', user, '--regid', user, '--clear-groups', '--inh-caps=-all', '--'];
   const bwrap = ['bwrap', '--args', String(ARGUMENTS), '--', ...command];
   const prepared = [box.root, ...limited, ...(uid === undefined ? [] : asUser), ...bwrap];
   const entry = enterNamespaces(namespaces, prepared, { firstDescriptor: NAMESPACES, prepare: PREPARE });
   return {
-    command: ['/bin/sh', '-c', JOIN, 'sh', ...cgroupFiles, '--', ...entry.command],
+    command: joinedCommand(cgroupFiles, entry.command),
     descriptors: entry.descriptors,
   };
-}
-
-/**
- * Kills the first process of the pid namespace, with which the kernel kills all others, and then bwrap. A bwrap that was killed
- * before it had set up the end of its children leaves them behind: what is left is ended by `endSurvivors`.
- */
-function killTree(pid: number): void {
-  for (const one of [...readChildren(pid), pid]) {
-    try {
-      process.kill(one, 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
-  }
-}
-
-function readChildren(pid: number): readonly number[] {
-  try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-  } catch {
-    return [];
-  }
 }
 
 function exitOf(child: ChildProcess, endSurvivors: () => Promise<void>): Promise<ProgramExit> {

@@ -9,10 +9,10 @@ import { BoxProgram } from './box-program.ts';
 import type { BoxRecord } from './box-record.ts';
 import { etcFiles } from './etc-files.ts';
 import { writeFileLayer } from './file-layer.ts';
-import type { MountNamespace } from './mount-namespace.ts';
-import { NetworkNamespace } from './network-namespace.ts';
+import type { MountNamespace } from './namespaces/mount-namespace.ts';
+import { NetworkNamespace } from './namespaces/network-namespace.ts';
 import { growFiles, mountBox, programsIn, removeMounts, unmountBox, unmountRoot } from './storage.ts';
-import { endSurvivors } from './survivors.ts';
+import { endSurvivors } from './namespaces/survivors.ts';
 
 export type BoxSetup = {
   readonly id: string;

@@ -12,7 +12,7 @@ import { type BoxRecord, BoxRecords } from './box-record.ts';
 import { defaultUserRange, HostUsers, type UserRange } from './host-users.ts';
 import { HiddenPaths } from './hidden-paths.ts';
 import { describeMounts, LIST_MOUNTS, parseMounts } from './mount-health.ts';
-import { MountNamespace } from './mount-namespace.ts';
+import { MountNamespace } from './namespaces/mount-namespace.ts';
 import { encodeFilter } from './seccomp/filter.ts';
 import {
   createImage,

@@ -1,15 +1,15 @@
 // What this machine can hold for a box, found out by doing it once: each part that is missing is named with its reason and
 // what to do about it.
-import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type MissingLimit, noCgroups } from '../cgroup/cgroups.ts';
 import { detectCgroups } from '../cgroup/detect-cgroups.ts';
-import { runCommand, systemEnvironment } from '../command.ts';
 import { linkUsr } from '../snapshots/base-snapshot.ts';
 import { Box, type BoxSetup } from './box.ts';
 import { defaultUserRange } from './host-users.ts';
-import { MountNamespace, type Privilege, privilegeOfProcess } from './mount-namespace.ts';
+import { MountNamespace, type Privilege, privilegeOfProcess } from './namespaces/mount-namespace.ts';
+import { checkPrerequisites, explainUserNamespaces } from './prerequisites.ts';
 import { encodeFilter } from './seccomp/filter.ts';
 import { createImage, MIN_CAPACITY_BYTES, openMounts, type StorageKind } from './storage.ts';
 
@@ -25,23 +25,6 @@ export type Capabilities = {
   readonly warnings: readonly string[];
 };
 
-/** `--disable-userns` is from this version on. */
-const MIN_VERSION: readonly [number, number] = [0, 8];
-
-/** Each program with its Debian package. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  bwrap: 'bubblewrap',
-  unshare: 'util-linux',
-  nsenter: 'util-linux',
-  setpriv: 'util-linux',
-  prlimit: 'util-linux',
-  mount: 'mount',
-  umount: 'mount',
-  mountpoint: 'util-linux',
-  ip: 'iproute2',
-  bash: 'bash',
-};
-
 /** Where the mounts of boxes lie by default. As root below /run, because every user can enter that. */
 export function defaultMounts(directory: string, privilege: Privilege = privilegeOfProcess()): string {
   return privilege === 'root' ? '/run/sallyport-boxes' : join(directory, 'mounts');
@@ -52,16 +35,11 @@ export async function detectCapabilities(): Promise<Capabilities> {
   const privilege = privilegeOfProcess();
   const scratch = await mkdtemp(join(tmpdir(), 'sallyport-boxes-'));
   try {
-    const bubblewrap = await readVersion();
+    const { version: bubblewrap, obstacles: missingParts } = await checkPrerequisites();
     const cgroups = await detectCgroups(`sallyport-trial-${process.pid}`);
     await cgroups.close();
     const { version, missing } = cgroups;
     const limits = { version, missing };
-    const missingParts = [
-      ...(await findMissing()),
-      ...describeVersion(bubblewrap),
-      ...describeArchitecture(),
-    ];
     if (missingParts.length > 0)
       return { privilege, bubblewrap, obstacles: missingParts, storage: 'tmpfs', limits, warnings: [] };
     const { obstacle, storage, warning } = await tryBox(scratch, privilege);
@@ -71,39 +49,6 @@ export async function detectCapabilities(): Promise<Capabilities> {
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
-}
-
-async function readVersion(): Promise<string | undefined> {
-  const { code, stdout } = await runCommand(['bwrap', '--version']);
-  return code === 0 ? /[0-9.]+/.exec(stdout)?.[0] : undefined;
-}
-
-function describeVersion(version: string | undefined): readonly string[] {
-  if (version === undefined) return [];
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isOld = major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1]);
-  return isOld ? [`bubblewrap ${version} is too old: install ${MIN_VERSION.join('.')} or later`] : [];
-}
-
-function describeArchitecture(): readonly string[] {
-  return encodeFilter(process.arch) === undefined
-    ? [`there is no seccomp filter for ${process.arch}: use x64 or arm64`]
-    : [];
-}
-
-async function findMissing(): Promise<readonly string[]> {
-  const { stdout } = await runCommand([
-    '/bin/sh',
-    '-c',
-    'for name; do command -v "$name" >/dev/null || echo "$name"; done',
-    'sh',
-    ...Object.keys(PROGRAMS),
-  ]);
-  const names = stdout.split('\n').filter((name) => name !== '');
-  return names.map(
-    (name) =>
-      `${name} is not in ${systemEnvironment['PATH']}: install the Debian package ${PROGRAMS[name] ?? name}`,
-  );
 }
 
 type Trial = {
@@ -181,29 +126,6 @@ async function runTrial(
   } finally {
     await box.dismantle();
   }
-}
-
-const SETTINGS: readonly (readonly [file: string, value: string, advice: string])[] = [
-  ['user/max_user_namespaces', '0', 'user namespaces are off: sysctl -w user.max_user_namespaces=10000'],
-  [
-    'kernel/unprivileged_userns_clone',
-    '0',
-    'user namespaces are off: sysctl -w kernel.unprivileged_userns_clone=1',
-  ],
-  [
-    'kernel/apparmor_restrict_unprivileged_userns',
-    '1',
-    'AppArmor denies user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile',
-  ],
-];
-
-async function explainUserNamespaces(): Promise<readonly string[]> {
-  const found: string[] = [];
-  for (const [file, value, advice] of SETTINGS) {
-    const text = await readFile(join('/proc/sys', file), 'utf8').catch(() => '');
-    if (text.trim() === value) found.push(advice);
-  }
-  return found;
 }
 
 function describeLimits(missing: readonly MissingLimit[]): readonly string[] {

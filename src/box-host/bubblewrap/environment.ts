@@ -14,7 +14,8 @@ export type BoxVariables = {
 };
 
 export function boxEnvironment({ placeholders, own }: BoxVariables): Readonly<Record<string, string>> {
-  return { ...defaults, ...placeholders, ...own, ...proxyVariables };
+  const variables = proxyVariables(`http://127.0.0.1:${proxyPort}`, caBundlePath);
+  return { ...defaults, ...placeholders, ...own, ...variables };
 }
 
 const defaults: Readonly<Record<string, string>> = {
@@ -26,23 +27,27 @@ const defaults: Readonly<Record<string, string>> = {
   LANG: 'C.UTF-8',
 };
 
-const proxyUrl = `http://127.0.0.1:${proxyPort}`;
-
-const proxyVariables: Readonly<Record<string, string>> = {
-  ...inBothCases(['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'GRPC_PROXY', 'WS_PROXY', 'WSS_PROXY'], proxyUrl),
-  ...inBothCases(['NO_PROXY'], 'localhost,127.0.0.1,::1'),
-  // Without it Node reads none of the above.
-  NODE_USE_ENV_PROXY: '1',
-  YARN_HTTPS_PROXY: proxyUrl,
-  YARN_HTTP_PROXY: proxyUrl,
-  PERL_LWP_ENV_PROXY: '1',
-  ...Object.fromEntries(
-    [...sharedBundleVariables, ...Object.values(programBundleVariables), extraVariable].map((name) => [
-      name,
-      caBundlePath,
-    ]),
-  ),
-};
+/** What makes clients use the proxy at `proxyUrl` and trust the certificates in `bundleFile`. */
+export function proxyVariables(proxyUrl: string, bundleFile: string): Readonly<Record<string, string>> {
+  return {
+    ...inBothCases(
+      ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'GRPC_PROXY', 'WS_PROXY', 'WSS_PROXY'],
+      proxyUrl,
+    ),
+    ...inBothCases(['NO_PROXY'], 'localhost,127.0.0.1,::1'),
+    // Without it Node reads none of the above.
+    NODE_USE_ENV_PROXY: '1',
+    YARN_HTTPS_PROXY: proxyUrl,
+    YARN_HTTP_PROXY: proxyUrl,
+    PERL_LWP_ENV_PROXY: '1',
+    ...Object.fromEntries(
+      [...sharedBundleVariables, ...Object.values(programBundleVariables), extraVariable].map((name) => [
+        name,
+        bundleFile,
+      ]),
+    ),
+  };
+}
 
 function inBothCases(names: readonly string[], value: string): Record<string, string> {
   return Object.fromEntries(

@@ -2,7 +2,7 @@
 // their own: an ext4 in a file, or a tmpfs where this process may not mount that.
 import { truncate, writeFile } from 'node:fs/promises';
 import { requireCommand } from '../command.ts';
-import type { MountNamespace } from './mount-namespace.ts';
+import type { MountNamespace } from './namespaces/mount-namespace.ts';
 
 export type StorageKind = 'loop' | 'tmpfs';
 

@@ -15,6 +15,7 @@ import {
   groupsBelow,
   killMembers,
   readCount,
+  readEntry,
   removeGroup,
   writeOptional,
   writeSetting,
@@ -51,6 +52,18 @@ export function cgroupsV1(
     },
     entryFiles: (id) => groups(id).map((group) => join(group, 'cgroup.procs')),
     usage: (id) => readUsage((controller) => at(controller, id)),
+    async events(id) {
+      const read = async (
+        controller: ControllerV1,
+        name: string,
+        key: string,
+      ): Promise<number | undefined> => {
+        const group = at(controller, id);
+        return group === undefined ? undefined : readEntry(group, name, key);
+      };
+      const oomKills = await read('memory', 'memory.oom_control', 'oom_kill');
+      return { oomKills, refusedForks: await read('pids', 'pids.events', 'max') };
+    },
     async empty(id) {
       for (const group of groups(id)) await emptyGroup(group, () => killMembers(group));
     },

@@ -1,5 +1,4 @@
 // Limits by cgroups version 2: one tree, in which our part was delegated to us.
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cgroups, type CgroupLimits, CPU_PERIOD_US, cpuQuotaUs, type MissingLimit } from './cgroups.ts';
 import {
@@ -9,6 +8,7 @@ import {
   groupsBelow,
   killMembers,
   readCount,
+  readEntry,
   removeGroup,
   writeOptional,
   writeSetting,
@@ -32,14 +32,20 @@ export function cgroupsV2(directory: string, missing: readonly MissingLimit[]): 
       }
     },
     entryFiles: (id) => [join(group(id), 'cgroup.procs')],
+    async events(id) {
+      const [oomKills, refusedForks] = await Promise.all([
+        readEntry(group(id), 'memory.events', 'oom_kill'),
+        readEntry(group(id), 'pids.events', 'max'),
+      ]);
+      return { oomKills, refusedForks };
+    },
     async usage(id) {
-      const [memBytes, pids, cpu] = await Promise.all([
+      const [memBytes, pids, cpuUs] = await Promise.all([
         readCount(group(id), 'memory.current'),
         readCount(group(id), 'pids.current'),
-        readFile(join(group(id), 'cpu.stat'), 'utf8').catch(() => ''),
+        readEntry(group(id), 'cpu.stat', 'usage_usec'),
       ]);
-      const [, usageUs] = /^usage_usec (\d+)$/m.exec(cpu) ?? [];
-      return { memBytes, pids, cpuMs: usageUs === undefined ? undefined : Math.round(Number(usageUs) / 1e3) };
+      return { memBytes, pids, cpuMs: cpuUs === undefined ? undefined : Math.round(cpuUs / 1e3) };
     },
     empty: (id) => emptyGroup(group(id), () => kill(group(id))),
     remove,

@@ -13,6 +13,14 @@ export type CgroupUsage = {
   readonly pids: number | undefined;
 };
 
+/** What the limits have done to a group since it was made; undefined where the kernel does not count it. */
+export type CgroupEvents = {
+  /** Processes that were killed because the group had no memory left. */
+  readonly oomKills: number | undefined;
+  /** Attempts to start a process that the limit of processes refused. */
+  readonly refusedForks: number | undefined;
+};
+
 export type Cgroups = {
   readonly version: 'v1' | 'v2' | 'none';
   /** The limits that cannot be held, with the reason. */
@@ -25,6 +33,7 @@ export type Cgroups = {
    */
   entryFiles(id: string): readonly string[];
   usage(id: string): Promise<CgroupUsage>;
+  events(id: string): Promise<CgroupEvents>;
   /** Kills what runs in it and resolves when nothing does; the group stays. */
   empty(id: string): Promise<void>;
   /** Kills what still runs in it and resolves when it is empty and gone. */
@@ -53,6 +62,7 @@ export function noCgroups(reason: string): Cgroups {
     create: () => Promise.resolve(),
     entryFiles: () => [],
     usage: () => Promise.resolve({ memBytes: undefined, cpuMs: undefined, pids: undefined }),
+    events: () => Promise.resolve({ oomKills: undefined, refusedForks: undefined }),
     empty: () => Promise.resolve(),
     remove: () => Promise.resolve(),
     sweep: () => Promise.resolve(),

@@ -38,6 +38,13 @@ export async function readCount(directory: string, name: string): Promise<number
   return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
 }
 
+/** `name` of a file with lines `KEY NUMBER`. Undefined: there is no such file, or no such line in it. */
+export async function readEntry(directory: string, name: string, key: string): Promise<number | undefined> {
+  const text = await readFile(join(directory, name), 'utf8').catch(() => '');
+  const line = text.split('\n').find((one) => one.startsWith(`${key} `));
+  return line === undefined ? undefined : Number(line.slice(key.length));
+}
+
 /** `kill` is called until nothing is left in it, because processes may fork meanwhile. The group stays. */
 export async function emptyGroup(directory: string, kill: () => Promise<void>): Promise<void> {
   const deadlineMs = performance.now() + EMPTY_TIMEOUT_MS;

@@ -19,18 +19,30 @@ export type OwnLimits = {
   readonly status: string;
 };
 
+export type ProcessLimits = {
+  /** Of its user. */
+  readonly processes?: number | undefined;
+  readonly openFiles?: number | undefined;
+  /** Of its private memory that can be written. */
+  readonly dataBytes?: number | undefined;
+  /** Of one file. */
+  readonly fileBytes?: number | undefined;
+};
+
 /** Options of prlimit. */
 export function limitOptions(
-  maxProcesses: number | undefined,
+  { processes, openFiles = MAX_OPEN_FILES, dataBytes, fileBytes }: ProcessLimits,
   own: OwnLimits = readOwn(),
 ): readonly string[] {
   const upTo = (value: number, name: string): number =>
     canRaise(own) ? value : Math.min(value, hardLimit(own, name));
-  const files = upTo(MAX_OPEN_FILES, 'Max open files');
+  const files = upTo(openFiles, 'Max open files');
   return [
     `--core=${upTo(CORE_BYTES, 'Max core file size')}`,
     `--nofile=${Math.min(OPEN_FILES, files)}:${files}`,
-    ...(maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`]),
+    ...(processes === undefined ? [] : [`--nproc=${processes}`]),
+    ...(dataBytes === undefined ? [] : [`--data=${upTo(dataBytes, 'Max data size')}`]),
+    ...(fileBytes === undefined ? [] : [`--fsize=${upTo(fileBytes, 'Max file size')}`]),
   ];
 }
 

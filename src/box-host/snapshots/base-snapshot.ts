@@ -25,13 +25,18 @@ const ALTERNATIVES = '/etc/alternatives';
 
 /** Fills the empty directory `root`. */
 export async function createBase(root: string): Promise<{ readonly hidden: readonly HiddenPath[] }> {
+  await createRoot(root);
+  return { hidden: await findHidden('/usr') };
+}
+
+/** Links into /usr, and an /etc without accounts or settings of this machine. `root` is empty. */
+export async function createRoot(root: string): Promise<void> {
   for (const name of DIRECTORIES) await createDirectory(join(root, name));
   await linkUsr(root);
   await symlink('../usr/lib/os-release', join(root, 'etc/os-release'));
   // The dynamic linker finds libraries in other directories by it.
   await copyFile('/etc/ld.so.cache', join(root, 'etc/ld.so.cache')).catch(() => undefined);
   await copyAlternatives(join(root, 'etc/alternatives'));
-  return { hidden: await findHidden('/usr') };
 }
 
 /** The links of the root of this machine into its /usr. */

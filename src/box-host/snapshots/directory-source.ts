@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, opendir, lstat, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
-import { refusal, type SnapshotEntry } from './entry.ts';
+import { refusal, type ArchiveEntry } from '../../base/archive/entry.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -12,7 +12,7 @@ const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 export async function* readDirectory(
   directory: string,
   within?: readonly string[],
-): AsyncGenerator<SnapshotEntry> {
+): AsyncGenerator<ArchiveEntry> {
   const root = await openDirectory(directory, directory);
   try {
     if (within !== undefined) await requireWithin(root, within);
@@ -41,7 +41,7 @@ async function openDirectory(path: string, shown: string): Promise<FileHandle> {
   }
 }
 
-async function* walk(directory: FileHandle, path: string): AsyncGenerator<SnapshotEntry> {
+async function* walk(directory: FileHandle, path: string): AsyncGenerator<ArchiveEntry> {
   const at = `/proc/self/fd/${directory.fd}`;
   for await (const { name } of await opendir(at)) {
     const below = path === '' ? name : `${path}/${name}`;

@@ -9,9 +9,9 @@ import { SingleFlight } from '../../base/single-flight.ts';
 import { requireCommand } from '../command.ts';
 import { createBase } from './base-snapshot.ts';
 import { readDirectory } from './directory-source.ts';
-import type { SnapshotEntry } from './entry.ts';
-import { type SnapshotLimits, SnapshotTree } from './snapshot-tree.ts';
-import { readTar } from './tar-archive.ts';
+import type { ArchiveEntry } from '../../base/archive/entry.ts';
+import { type TreeLimits, FileTree } from '../../base/archive/file-tree.ts';
+import { readTar } from '../../base/archive/tar-archive.ts';
 
 export type Snapshot = {
   readonly id: string;
@@ -30,7 +30,7 @@ const manifest = z.object({ bytes: z.number(), entries: z.number(), hostUsr: hos
 const MANIFEST = 'snapshot.json';
 const UNFINISHED = '.importing-';
 
-export const defaultLimits: SnapshotLimits = { maxBytes: 16 * 1024 ** 3, maxEntries: 1_000_000 };
+export const defaultLimits: TreeLimits = { maxBytes: 16 * 1024 ** 3, maxEntries: 1_000_000 };
 
 export class SnapshotStore {
   readonly #directory: string;
@@ -77,12 +77,12 @@ export class SnapshotStore {
   importTar(
     id: string,
     archive: AsyncIterable<Uint8Array>,
-    limits: SnapshotLimits = defaultLimits,
+    limits: TreeLimits = defaultLimits,
   ): Promise<Snapshot> {
     return this.#import(id, readTar(archive), limits);
   }
 
-  importDirectory(id: string, directory: string, limits: SnapshotLimits = defaultLimits): Promise<Snapshot> {
+  importDirectory(id: string, directory: string, limits: TreeLimits = defaultLimits): Promise<Snapshot> {
     return this.#import(id, readDirectory(directory), limits);
   }
 
@@ -90,7 +90,7 @@ export class SnapshotStore {
   requireDirectory(
     id: string,
     { directory, within }: { readonly directory: string; readonly within: readonly string[] },
-    limits: SnapshotLimits = defaultLimits,
+    limits: TreeLimits = defaultLimits,
   ): Promise<Snapshot> {
     return this.#imports.run(
       id,
@@ -131,9 +131,9 @@ export class SnapshotStore {
     await rm(trash, { recursive: true, force: true });
   }
 
-  #import(id: string, entries: AsyncIterable<SnapshotEntry>, limits: SnapshotLimits): Promise<Snapshot> {
+  #import(id: string, entries: AsyncIterable<ArchiveEntry>, limits: TreeLimits): Promise<Snapshot> {
     return this.#create(id, async (root) => {
-      const tree = new SnapshotTree(root, limits);
+      const tree = new FileTree(root, limits);
       for await (const entry of entries) await tree.add(entry);
       if (tree.entries === 0) throw new InputError('The archive or directory is empty');
       return { bytes: tree.bytes, entries: tree.entries };

@@ -9,7 +9,7 @@ import { SnapshotStore } from '../../../src/box-host/snapshots/snapshot-store.ts
 import type { RuntimeSnapshots } from '../../../src/platform/runtime/snapshot-contract.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 import { type BoxHostScene, createBoxHostScene } from '../box-host-scene.ts';
-import { archive, inPieces } from '../snapshots/test-archive.ts';
+import { archive, inPieces } from '../../support/archive-bytes.ts';
 
 let scene: BoxHostScene;
 let scratch: Scratch;

@@ -52,6 +52,17 @@ describe('cgroups version 2', () => {
     await rm(group, { recursive: true });
   });
 
+  it('read what the limits have done', async () => {
+    await using scratch = await createScratch();
+    const group = join(scratch.path, 'one');
+    await mkdir(group);
+    await writeFile(join(group, 'memory.events'), 'low 0\noom 3\noom_kill 2\noom_group_kill 0\n');
+    await writeFile(join(group, 'pids.events'), 'max 7\n');
+    const cgroups = cgroupsV2(scratch.path, []);
+    expect(await cgroups.events('one')).toEqual({ oomKills: 2, refusedForks: 7 });
+    expect(await cgroups.events('none')).toEqual({ oomKills: undefined, refusedForks: undefined });
+  });
+
   it('remove a group that is gone already', async () => {
     await using scratch = await createScratch();
     await expect(cgroupsV2(scratch.path, []).remove('gone')).resolves.toBeUndefined();

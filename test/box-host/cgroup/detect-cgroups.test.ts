@@ -30,6 +30,7 @@ describe.skipIf(missing !== undefined)(titled('the cgroups of this machine'), ()
     // The shell cannot fork, and ends; what it started lives on.
     expect(code).toBe(2);
     expect((await cgroups.usage('one')).pids).toBeLessThanOrEqual(5);
+    expect((await cgroups.events('one')).refusedForks).toBeGreaterThan(0);
     await cgroups.remove('one');
     await cgroups.close();
   });
@@ -40,6 +41,7 @@ describe.skipIf(missing !== undefined)(titled('the cgroups of this machine'), ()
     const child = runWithin(cgroups.entryFiles('one'), 'exec /usr/bin/python3 -c "x = bytearray(256 << 20)"');
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
     expect([code, signal]).toEqual([null, 'SIGKILL']);
+    expect((await cgroups.events('one')).oomKills).toBe(1);
     await cgroups.remove('one');
     await cgroups.close();
   });

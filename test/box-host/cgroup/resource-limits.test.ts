@@ -22,6 +22,17 @@ it.each([
   ['0', '512', ALL, ['--core=1', '--nofile=1024:65536']],
 ])('with %s and %s, and the capabilities %s', (core, files, capabilities, expected) => {
   const own = ownLimits(core, files, capabilities);
-  expect(limitOptions(undefined, own)).toEqual(expected);
-  expect(limitOptions(64, own)).toEqual([...expected, '--nproc=64']);
+  expect(limitOptions({}, own)).toEqual(expected);
+  expect(limitOptions({ processes: 64 }, own)).toEqual([...expected, '--nproc=64']);
+});
+
+it('limits memory, files and their size where it is asked for', () => {
+  const own = ownLimits('unlimited', '1048576', ALL);
+  const limits = { openFiles: 100, dataBytes: 1_000_000, fileBytes: 2_000_000 };
+  expect(limitOptions(limits, own)).toEqual([
+    '--core=1',
+    '--nofile=100:100',
+    '--data=1000000',
+    '--fsize=2000000',
+  ]);
 });

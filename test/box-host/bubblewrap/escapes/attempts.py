@@ -327,7 +327,8 @@ def shared_memory_of_the_host_by_path():
 
 @attempt
 def shared_memory_of_the_host_by_key():
-    syscall('shmget', params['sharedMemoryKey'], 0, 0)
+    # Without a permission to ask for, everybody gets the number of a segment.
+    syscall('shmget', params['sharedMemoryKey'], 0, 0o600)
     return True
 
 

@@ -9,8 +9,8 @@ export type Entry = {
   readonly descriptors: readonly number[];
 };
 
-// bash, because other shells close descriptors of one digit only.
-const close = `
+/** Of a script of bash, because other shells close descriptors of one digit only: closes those from `$1` on, and drops `$1`. */
+export const CLOSE_DESCRIPTORS = `
 for path in /proc/self/fd/*; do
   number=\${path##*/}
   [ "$number" -lt "$1" ] || eval "exec $number>&-"
@@ -39,7 +39,15 @@ export function enterNamespaces(
       ...entered.map(({ option }, index) => `${option}=/proc/self/fd/${numbers[index]}`),
       // This user is root there already, and may not set groups.
       ...(namespaces.user === undefined ? [] : ['--preserve-credentials']),
-      ...['--', 'bash', '-c', `${close}${prepare}\nexec "$@"`, 'bash', String(firstDescriptor), ...command],
+      ...[
+        '--',
+        'bash',
+        '-c',
+        `${CLOSE_DESCRIPTORS}${prepare}\nexec "$@"`,
+        'bash',
+        String(firstDescriptor),
+        ...command,
+      ],
     ],
     descriptors: entered.map(({ descriptor }) => descriptor),
   };

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { endSurvivors } from '../../../src/box-host/bubblewrap/survivors.ts';
-import { missing, titled } from '../isolation.ts';
-import { createTestBoxes, startInBox } from './test-boxes.ts';
+import { endSurvivors } from '../../../../src/box-host/bubblewrap/namespaces/survivors.ts';
+import { missing, titled } from '../../isolation.ts';
+import { createTestBoxes, startInBox } from '../test-boxes.ts';
 
 /** How many processes of the host are in this network namespace. */
 function countIn(link: string): number {

@@ -33,9 +33,22 @@ function block({ name, type = '0', mode = 0o644, target = '', content = '', size
   head.write('ustar\x0000', 257, 'latin1');
   head.write(octal(1, 8), 329);
   head.write(octal(3, 8), 337);
+  writeChecksum(head);
+  return Buffer.concat([head, body, Buffer.alloc((BLOCK - (body.length % BLOCK)) % BLOCK)]);
+}
+
+function writeChecksum(head: Buffer): void {
+  head.fill(' ', 148, 156);
   const sum = head.reduce((total, byte) => total + byte, 0);
   head.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
-  return Buffer.concat([head, body, Buffer.alloc((BLOCK - (body.length % BLOCK)) % BLOCK)]);
+}
+
+/** The archive with other bytes in its first head, whose checksum fits. */
+export function withField(bytes: Buffer, at: number, value: string): Buffer {
+  const changed = Buffer.from(bytes);
+  changed.write(value, at, 'latin1');
+  writeChecksum(changed.subarray(0, BLOCK));
+  return changed;
 }
 
 function octal(value: number, width: number): string {

@@ -1,8 +1,8 @@
-// What a snapshot is made of, and which names and links it may have. Pure. An archive is input of a tenant: nothing in it
-// may lead outside of the snapshot, whatever reads it later.
-import { InputError } from '../../base/input-error.ts';
+// What an archive or a directory is read as, and which names and links it may have. Pure. An archive is input of a tenant:
+// nothing in it may lead outside of the directory that it is written to, whatever reads that later.
+import { InputError } from '../input-error.ts';
 
-export type SnapshotEntry = {
+export type ArchiveEntry = {
   /** As written in the source. */
   readonly path: string;
   readonly modifiedMs: number;
@@ -18,11 +18,11 @@ const MAX_NAME_BYTES = 255;
 const MAX_PATH_BYTES = 4_095;
 const MAX_DEPTH = 128;
 
-/** The path from the root of the snapshot, without `.`; empty for the root itself. */
+/** The path from the root, without `.`; empty for the root itself. */
 export function parseEntryPath(path: string): string {
-  if (path.startsWith('/')) throw refusal(path, 'is absolute: name it relative to the root of the snapshot');
+  if (path.startsWith('/')) throw refusal(path, 'is absolute: name it relative to the root');
   const names = path.split('/').filter((name) => name !== '' && name !== '.');
-  if (names.includes('..')) throw refusal(path, 'leads outside of the snapshot');
+  if (names.includes('..')) throw refusal(path, 'leads outside of the root');
   if (path.includes('\0')) throw refusal(path, 'contains a NUL');
   if (names.length > MAX_DEPTH) throw refusal(path, `has more than ${MAX_DEPTH} directories`);
   if (names.some((name) => Buffer.byteLength(name) > MAX_NAME_BYTES))
@@ -34,7 +34,7 @@ export function parseEntryPath(path: string): string {
 }
 
 /**
- * An absolute target starts at the root of the box, as it does in every Linux system. A relative one must not climb above
+ * An absolute target starts at the root, as it does in the box that a snapshot becomes. A relative one must not climb above
  * it: for a program of the host it would name a file of the host.
  */
 export function checkLinkTarget(path: string, target: string): void {
@@ -44,7 +44,7 @@ export function checkLinkTarget(path: string, target: string): void {
   for (const name of target.split('/')) {
     if (name === '..') depth -= 1;
     else if (name !== '' && name !== '.') depth += 1;
-    if (depth < 0) throw refusal(path, 'is a link that leads outside of the snapshot');
+    if (depth < 0) throw refusal(path, 'is a link that leads outside of the root');
   }
 }
 

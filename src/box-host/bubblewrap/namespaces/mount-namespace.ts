@@ -1,6 +1,6 @@
 // The mount namespace of the box host: whatever is mounted for boxes exists there alone, and ends with the box host. Without
 // root it belongs to a user namespace, in which this user may mount.
-import { runCommand, requireCommand, type CommandResult } from '../command.ts';
+import { runCommand, requireCommand, type CommandResult } from '../../command.ts';
 import { enterNamespaces } from './entering.ts';
 import { closeNamespaces, openNamespaces, type OpenNamespaces, SET_UP_SCRIPT_END } from './open-namespace.ts';
 

@@ -4,10 +4,10 @@ import { readlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { MountNamespace } from '../../../src/box-host/bubblewrap/mount-namespace.ts';
-import { NetworkNamespace } from '../../../src/box-host/bubblewrap/network-namespace.ts';
-import { openNamespaces } from '../../../src/box-host/bubblewrap/open-namespace.ts';
-import { missing, titled } from '../isolation.ts';
+import { MountNamespace } from '../../../../src/box-host/bubblewrap/namespaces/mount-namespace.ts';
+import { NetworkNamespace } from '../../../../src/box-host/bubblewrap/namespaces/network-namespace.ts';
+import { openNamespaces } from '../../../../src/box-host/bubblewrap/namespaces/open-namespace.ts';
+import { missing, titled } from '../../isolation.ts';
 
 async function runWithin(network: NetworkNamespace, script: string): Promise<string> {
   const { command, descriptors } = network.enter(['/bin/sh', '-c', script]);

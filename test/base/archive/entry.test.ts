@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkLinkTarget, parseEntryPath, refusal } from '../../../src/box-host/snapshots/entry.ts';
+import { checkLinkTarget, parseEntryPath, refusal } from '../../../src/base/archive/entry.ts';
 
 describe('the path of an entry', () => {
   it.each([

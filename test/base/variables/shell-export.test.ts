@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shellExport, shellQuote, shellWord } from '../../src/base/shell-export.ts';
+import { shellExport, shellQuote, shellWord } from '../../../src/base/variables/shell-export.ts';
 
 it.each([
   ['x', "'x'"],

@@ -2,8 +2,8 @@
 // descriptors are closed, also by a kill -9. A process id could be used again by another process; a descriptor cannot.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { killGroup, lastLine, systemEnvironment } from '../command.ts';
-import { within } from './time-limit.ts';
+import { killGroup, lastLine, systemEnvironment } from '../../command.ts';
+import { within } from '../time-limit.ts';
 
 export type NamespaceKind = 'mnt' | 'net' | 'user';
 
