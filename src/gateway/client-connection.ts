@@ -64,7 +64,7 @@ export class ClientConnection {
     return this.#context.isDraining() || !exchange.body.isForwarded;
   }
 
-  /** Closes a connection without a request; others end with their response, because of `isLast`. */
+  /** Closes a connection without a request, and asks the client of an upgraded one to; others end with their response (`isLast`). */
   drain(): void {
     if (this.#relay) this.#relay.leave();
     else if (!this.#exchange && this.#input.length === 0) this.end();
@@ -137,6 +137,7 @@ export class ClientConnection {
     this.#relay = new UpgradedRelay({ client: this.raw, target, limits: this.#context.limits, exchange });
     this.raw.write(head);
     this.#relay.start(this.#input.take(), fromTarget);
+    if (exchange.isLeaving) this.#relay.leave();
   }
 
   end(): void {

@@ -22,4 +22,6 @@ export type Client = {
   readonly scheme: 'http' | 'https';
   /** Ends whatever is going on. */
   abort(): void;
+  /** Asks the client of an upgraded connection to connect again. */
+  drain(): void;
 };

@@ -72,8 +72,9 @@ export class Decisions {
         withheld: this.#withheld(grant.passes ?? NO_CREDENTIALS),
         withoutCookies: grant.withoutCookies ? new Set(grant.withoutCookies) : NO_COOKIES,
         mapCookies: grant.mapCookies,
-        clientAddress: client.remoteAddress,
-        scheme: client.scheme,
+        added: grant.adds,
+        clientAddress: grant.client?.address ?? client.remoteAddress,
+        scheme: grant.client?.scheme ?? client.scheme,
       });
     } catch (error) {
       this.#options.log.error(describeBug(error), 'a request could not be decided');

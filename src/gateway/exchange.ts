@@ -36,11 +36,18 @@ export class Exchange {
   }
 
   /** Until the exchange ends. */
-  hold(grant: Grant, client: { abort(): void }): void {
+  hold(grant: Grant, client: { abort(): void; drain(): void }): void {
     if (this.#isRecorded) return grant.onEnd?.();
     this.#grant = grant;
+    const leave = (): void => (this.#isRecorded ? undefined : client.drain());
+    grant.leaving?.addEventListener('abort', leave, { once: true });
     const cut = (): void => (this.#isRecorded ? undefined : client.abort());
     grant.signal?.addEventListener('abort', cut, { once: true });
+  }
+
+  /** Its client is to connect again. */
+  get isLeaving(): boolean {
+    return this.#grant?.leaving?.aborted === true;
   }
 
   /** The record, the first time that the exchange ends. */

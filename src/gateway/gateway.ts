@@ -39,8 +39,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   return new ConnectedGateway(options);
 }
 
-/** More than the forwarding fields of the gateway take. */
-const ADDED_BYTES = 1_024;
+/** More than the fields take that the gateway and its owner add. */
+const ADDED_BYTES = 2_048;
 const SWEEPS_PER_LIMIT = 8;
 const MIN_SWEEP_MS = 5;
 const MAX_SWEEP_MS = 1_000;

@@ -75,6 +75,8 @@ export type HeadChange = {
   readonly withoutCookies: ReadonlySet<string>;
   /** The value of Cookie as the target gets it; '' is none. */
   mapCookies?: ((value: string) => string) | undefined;
+  /** Besides those of the gateway. */
+  readonly added?: readonly (readonly [name: string, value: string])[] | undefined;
   readonly clientAddress: string | undefined;
   readonly scheme: 'http' | 'https';
 };
@@ -105,6 +107,7 @@ export function canonicalHead(plan: RequestPlan, change: HeadChange): Buffer {
   }
   if (change.clientAddress !== undefined) append.push(fieldLine('X-Forwarded-For', change.clientAddress));
   append.push(fieldLine('X-Forwarded-Host', plan.host), protoLines[change.scheme]);
+  for (const [name, value] of change.added ?? []) append.push(fieldLine(name, value));
   const canonical = rewriteRequestHead(head, { drop, append });
   // A response to HTTP/1.0 must not be chunked: node:http decides that by the version.
   if (head.minor === 0) canonical[plan.method.length + plan.target.length + MINOR_OFFSET] = ZERO;

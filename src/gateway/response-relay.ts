@@ -22,7 +22,8 @@ const removed: ReadonlySet<string> = new Set([
 /** Name, value, name, value, … of the fields that the client gets. */
 export function responseFields(response: IncomingMessage, target: Target | undefined): string[] {
   const fields = endToEndFields(response);
-  return target?.responseFields === undefined ? fields : [...target.responseFields(fields)];
+  if (target?.responseFields === undefined) return fields;
+  return [...target.responseFields(fields, response.statusCode ?? 0)];
 }
 
 function endToEndFields({ rawHeaders, headers, statusCode }: IncomingMessage): string[] {

@@ -13,7 +13,7 @@ export type Target = {
    * The fields of a response as the client gets them, name, value, name, value, …: given without those of one hop. Fields that
    * frame the content must stay.
    */
-  responseFields?(fields: readonly string[]): readonly string[];
+  responseFields?(fields: readonly string[], status: number): readonly string[];
 };
 
 /** Checked by the owner: nothing is resolved or filtered here. */
@@ -50,6 +50,12 @@ export type Grant = {
   readonly withoutCookies?: readonly string[];
   /** The value of each Cookie field that passes as the target gets it; '' is none. Without line ends. */
   mapCookies?: (value: string) => string;
+  /** Fields that the target gets besides, name and value, without line ends. At most 1 KiB; what clients send by these names is for the owner to withhold. */
+  readonly adds?: readonly (readonly [name: string, value: string])[];
+  /** Who the client is where a trusted proxy says it: by default the peer of the connection. */
+  readonly client?: { readonly address?: string | undefined; readonly scheme?: 'http' | 'https' | undefined };
+  /** Aborted when the client of an upgraded connection is to connect again: it is asked to. */
+  readonly leaving?: AbortSignal;
   /** Aborted when the client may use the target no longer: a request that runs, or an upgraded connection, is cut. */
   readonly signal?: AbortSignal;
   /** Called once: the request has ended, or was given up before it began. */

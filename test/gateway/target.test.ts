@@ -65,6 +65,15 @@ describe('the fields of a response', () => {
     ...['X-Content-Type-Options', 'nosniff'],
   ];
 
+  it('are made with their status', async () => {
+    const gateway = await gatewayTo((_, outgoing) => void outgoing.writeHead(302).end(), {
+      target: { responseFields: (_, status) => ['X-Status', String(status), 'Content-Length', '0'] },
+    });
+    await using client = await gateway.connect();
+    await client.send(get('/'));
+    expect((await client.readResponse()).head.headers).toContainEqual(['X-Status', '302']);
+  });
+
   it('are those that the owner makes of them, after those of the hop', async () => {
     const gateway = await gatewayTo(
       (_, outgoing) => {
@@ -87,6 +96,45 @@ describe('the fields of a response', () => {
 });
 
 describe('a grant', () => {
+  const fieldsOf: NodeHandler = ({ rawHeaders }, outgoing) => void outgoing.end(JSON.stringify(rawHeaders));
+  const seen = async (grant: Grant, sent = ''): Promise<readonly string[]> => {
+    const gateway = await gatewayTo(fieldsOf, { authorize: () => grant, credentialFields: ['x-own'] });
+    await using client = await gateway.connect();
+    await client.send(`GET / HTTP/1.1\r\nHost: app.test\r\n${sent}\r\n`);
+    const raw: readonly string[] = JSON.parse((await client.readResponse()).text);
+    return raw.flatMap((name, at) => (at % 2 === 0 ? [`${name.toLowerCase()}: ${raw[at + 1]}`] : []));
+  };
+
+  it('adds fields, in place of those that the client has sent', async () => {
+    const fields = await seen({ adds: [['X-Own', 'mine']] }, 'X-Own: theirs\r\nX_OWN: theirs\r\n');
+    expect(fields.filter((field) => field.includes('own'))).toEqual(['x-own: mine']);
+  });
+
+  it('says who the client is behind a proxy', async () => {
+    const client = { address: '192.0.2.7', scheme: 'https' } as const;
+    const fields = await seen({ client }, 'X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: ftp\r\n');
+    expect(fields.filter((field) => field.startsWith('x-forwarded'))).toEqual([
+      ...['x-forwarded-for: 192.0.2.7', 'x-forwarded-host: app.test', 'x-forwarded-proto: https'],
+    ]);
+  });
+
+  it.each(['while it is open', 'before the target has upgraded it'])(
+    'whose client is to connect again asks the client of a WebSocket to, %s',
+    async (when) => {
+      const leaving = new AbortController();
+      const server = await webSockets();
+      if (when !== 'while it is open') server.on('headers', () => leaving.abort());
+      const gateway = await gatewayOn(server, { authorize: () => ({ leaving: leaving.signal }) });
+      const client = dial(gateway);
+      const closed = once(client, 'close');
+      const [[socket]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+      const inside = once(socket as WebSocket, 'close');
+      leaving.abort();
+      expect((await Promise.all([closed, inside])).map(([code]) => code)).toEqual([1001, 1001]);
+      expect(await gateway.record(0)).toMatchObject({ status: 101, end: 'complete' });
+    },
+  );
+
   it('ends once with its exchange, however that ends', async () => {
     const ended: string[] = [];
     const authorize = ({ target }: GatewayRequest): Grant => ({ onEnd: () => void ended.push(target) });

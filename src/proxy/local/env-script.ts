@@ -1,7 +1,7 @@
 // The script at /env of the reserved host, for `eval "$(curl -fsS http://sallyport.internal/env)"`: it fetches the CA bundle
 // through the proxy into a new file and exports the variables that name it. It holds no token and nothing of the request,
 // and leaves the proxy variables as they are.
-import { shellExport, shellQuote } from '../../base/shell-export.ts';
+import { shellExport, shellQuote } from '../../base/variables/shell-export.ts';
 import { bundleVariables, extraVariable } from '../../tls/trust-variables.ts';
 
 export type EnvScriptInput = {

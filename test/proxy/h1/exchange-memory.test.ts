@@ -30,7 +30,7 @@ function sample(exchanges: FakeExchanges): number {
   return (getHeapStatistics().total_allocated_bytes - before) / (ROUNDS * exchanges.clients);
 }
 
-it('a request takes few bytes of the heap, and its record few of them', async () => {
+it('a request takes few bytes of the heap, and its record few of them', { tags: ['long'] }, async () => {
   const [recorded, unrecorded] = [await bytesOf(true), await bytesOf(false)];
   expect(recorded).toBeLessThan(MAX_BYTES);
   expect(recorded - unrecorded).toBeLessThan(MAX_RECORD_BYTES);

@@ -11,7 +11,7 @@ function countSessions(): number {
   return queryObjects(ClientSession, { format: 'count' });
 }
 
-it('a connection that has ended is not kept in memory for the idle timeout', async () => {
+it('a connection that has ended is not kept in memory for the idle timeout', { tags: ['long'] }, async () => {
   await using path = await createH2Path({ proxy: { config: { timeouts: { client_idle_ms: 600_000 } } } });
   const before = countSessions();
   for (let n = 0; n < CONNECTIONS; n += 1) {
