@@ -5,6 +5,7 @@ import type { Authenticator, Caller, Credentials } from '../identity/authenticat
 import {
   authorizeInOrganization,
   authorizeInWorkspace,
+  isLockedByRole,
   parseWorkspaceHeader,
   requirePermission,
 } from '../identity/authorization.ts';
@@ -60,6 +61,11 @@ export type Access<G extends Grant = Grant> = {
    * revoked key or role.
    */
   confirm(entry: Entry, granted: G): Promise<G>;
+  /**
+   * Whether all that `confirm` asks of the database for this grant are named statements that it sends without waiting for rows:
+   * they are sent together with the first one of `handle`.
+   */
+  confirmsAtOnce?(granted: G): boolean;
   /** Who shares a limit for each caller. */
   callerOf(granted: G): string;
   /**
@@ -116,6 +122,7 @@ export function inOrganization(permission: Permission): Access<OrganizationGrant
       requirePermission(caller.permissions, permission);
       return ofOrganization(caller);
     },
+    confirmsAtOnce: ({ caller }) => caller.sessionId === undefined,
     callerOf: keyOf,
     findRevoked,
   };
@@ -148,6 +155,7 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
         ...(await authorizeInWorkspace(db, caller, workspaceId, permission)),
       };
     },
+    confirmsAtOnce: ({ caller }) => caller.sessionId === undefined && !isLockedByRole(caller),
     callerOf: keyOf,
     findRevoked,
   };

@@ -35,10 +35,12 @@ export function clientAddress(
   { remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>,
   forwardedFor: string | undefined,
   trusted: TrustedProxies,
+  /** The peer of a unix socket, which has no address, is trusted. */
+  trustsLocal: boolean = false,
 ): ClientAddress {
   const peer = parseHop(remoteAddress ?? '');
-  let client = peer;
   const hops = forwardedFor?.split(',').toReversed() ?? [];
+  let client = peer ?? (trustsLocal ? parseHop(hops.shift() ?? '') : undefined);
   for (const hop of hops) {
     const address = parseHop(hop);
     if (client === undefined || address === undefined || !isTrusted(client, trusted)) break;

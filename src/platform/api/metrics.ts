@@ -16,7 +16,11 @@ export type Readings = {
   auditEvents(): Promise<number>;
   /** Jobs by state. */
   jobs(): Promise<Readonly<Record<string, number>>>;
-  /** One of the two could not be read: it is left out. */
+  /** Deployments and revisions of the database by their states. */
+  deployments(): Promise<
+    readonly { readonly kind: string; readonly state: string; readonly count: number }[]
+  >;
+  /** One of them could not be read: it is left out. */
   onError(error: unknown): void;
 };
 
@@ -31,6 +35,12 @@ export type Meters = {
 };
 
 export type Metrics = Meters & {
+  /** How long something took that may take minutes. */
+  seconds(
+    name: string,
+    help: string,
+    labels: readonly string[],
+  ): (values: Readonly<Record<string, string>>, seconds: number) => void;
   onFinished(finished: FinishedRequest): void;
   readonly contentType: string;
   /** In the text form of Prometheus. */
@@ -38,6 +48,7 @@ export type Metrics = Meters & {
 };
 
 const PREFIX = 'sallyport_platform_';
+const LONG_SECONDS = [0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900];
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 export function createMetrics(readings: Readings): Metrics {
@@ -72,6 +83,17 @@ export function createMetrics(readings: Readings): Metrics {
     counter(name, help, labels) {
       const made = new Counter({ name: `${PREFIX}${name}`, help, labelNames: [...labels], registers });
       return (values) => made.inc(values);
+    },
+    seconds(name, help, labels) {
+      const labelNames = [...labels];
+      const made = new Histogram({
+        name: `${PREFIX}${name}`,
+        help,
+        labelNames,
+        buckets: LONG_SECONDS,
+        registers,
+      });
+      return (values, taken) => made.observe(values, taken);
     },
     gauge(name, help, read) {
       const made: Gauge = new Gauge({
@@ -116,6 +138,11 @@ function addGauges(registers: Registry[], readings: Readings): void {
     const jobs = await inTime(readings.jobs(), readings);
     one.reset();
     for (const [state, count] of Object.entries(jobs ?? {})) one.set({ state }, count);
+  });
+  gauge('deployments', 'Deployments and their revisions in the database', ['kind', 'state'], async (one) => {
+    const found = await inTime(readings.deployments(), readings);
+    one.reset();
+    for (const { kind, state, count } of found ?? []) one.set({ kind, state }, count);
   });
 }
 

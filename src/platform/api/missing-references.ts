@@ -11,6 +11,10 @@ const MISSING: readonly (readonly [columns: string, () => DomainError])[] = [
   ['_workspace_id_fkey', noWorkspace],
   // Of a sandbox or a deployment.
   ['_proxy_profile_id_fkey', () => new DomainError('not_found', 'Proxy profile not found')],
+  ['_listener_id_fkey', () => new DomainError('unusable', 'There is no such listener in this workspace')],
+  // Of an upload, whose deployment was deleted meanwhile.
+  ['_deployment_id_fkey', () => new DomainError('not_found', 'There is no such deployment')],
+  ['_revision_id_fkey', () => new DomainError('not_found', 'There is no such revision')],
   ['_snapshot_id_fkey', () => new DomainError('unusable', 'There is no such snapshot in this workspace')],
   // Of a token that a session makes, which ends at the same moment.
   ['_session_id_fkey', sessionEnded],

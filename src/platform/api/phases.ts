@@ -4,8 +4,10 @@ import { describeBug, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
 import { lockOrganization } from '../identity/organization-lock.ts';
 import { sendRevocation } from '../identity/revocation-notices.ts';
+import { writeConfirmed } from '../store/confirmed-write.ts';
 import type { Database, Store } from '../store/database.ts';
 import type { Grant } from './access.ts';
+
 import { toEntry } from './shares/admission.ts';
 import type { Outcome } from './responses.ts';
 import { type RequestContext, signalOf } from './api-request.ts';
@@ -112,28 +114,34 @@ async function handle(
   { route, granted, parts, onEvent }: Admitted,
   prepared: unknown,
 ): Promise<Outcome> {
-  const { access, tracking, method } = route;
+  const { access } = route;
   const run = async (known: Grant, db: Database): Promise<Outcome> =>
     (await route.handle({ ...known, ...parts, db }, prepared)) ?? {};
   const confirm = (db: Database): Promise<Grant> =>
     access.confirm(toEntry(context.request, { db, authenticator }), granted);
-  if (!('operation' in tracking)) {
-    if (method !== 'GET') return writes().write(async (trx) => run(await confirm(trx), trx));
+  if (!('operation' in route.tracking) && route.method === 'GET') {
     const { db } = reads();
     return run(route.prepare === undefined ? granted : await confirm(db), db);
   }
-  const { organizationId } = granted;
-  if (organizationId === undefined)
-    throw new Error(`${route.path} is tracked, and its access grants no organization`);
-  return writes().write(async (trx) => {
-    if (route.revokes === true || route.locksOrganization === true)
-      await lockOrganization(trx, organizationId);
-    const confirmed = await confirm(trx);
-    const outcome = await run(confirmed, trx);
-    if (route.revokes === true) await sendRevocation(trx, organizationId);
-    onEvent(await appendSuccess(trx, { route, context, granted: confirmed }, outcome));
+  const tracked = trackedIn(route, granted);
+  const locks = route.revokes === true || route.locksOrganization === true;
+  const isAtOnce = !locks && access.confirmsAtOnce?.(granted) === true;
+  return writeConfirmed(writes(), { granted, confirm, isAtOnce }, async (trx, confirmed) => {
+    if (tracked !== undefined && locks) await lockOrganization(trx, tracked);
+    const { granted: found, result: outcome } = await confirmed((known) => run(known, trx));
+    if (tracked === undefined) return outcome;
+    if (route.revokes === true) await sendRevocation(trx, tracked);
+    onEvent(await appendSuccess(trx, { route, context, granted: found }, outcome));
     return outcome;
   });
+}
+
+/** The organization whose audit log has the event of a call; undefined for a route without events. */
+function trackedIn({ tracking, path }: Route, { organizationId }: Grant): string | undefined {
+  if (!('operation' in tracking)) return undefined;
+  if (organizationId === undefined)
+    throw new Error(`${path} is tracked, and its access grants no organization`);
+  return organizationId;
 }
 
 /** Runs what waits: where the signal ended it, its reason is the error. */

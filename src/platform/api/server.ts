@@ -3,6 +3,7 @@
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { type Exchange, HttpServer } from '../../base/http/http-server.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
+import { removeStaleSocket } from '../../base/http/unix-socket.ts';
 import { type RequestHead, requestIdOf } from '../../base/http/request-head.ts';
 import { type ListenAddress, listenerUrl, type SocketPath } from '../../base/listen-address.ts';
 import type { LineWriter, Log } from '../../base/log.ts';
@@ -52,6 +53,8 @@ export type ServerOptions = {
   readonly listenSetting?: string | undefined;
   readonly limits: ServerLimits;
   readonly trustedProxies: TrustedProxies;
+  /** Of a unix socket: whoever reaches it is a proxy that is trusted. */
+  readonly isBehindProxy?: boolean | undefined;
   /** Where browsers find the platform: `https://platform.example.com`. */
   readonly publicUrl?: string | undefined;
   readonly log: Log;
@@ -111,7 +114,7 @@ async function handle(
   const forwardedFor = head.field('x-forwarded-for');
   return options.api({
     ...exchange,
-    client: clientAddress(socket, forwardedFor, options.trustedProxies),
+    client: clientAddress(socket, forwardedFor, options.trustedProxies, options.isBehindProxy),
     origin: pageOrigin(socket, head, options),
     connection: {
       authenticated: () => connections.authenticated(socket),
@@ -167,6 +170,7 @@ const DOT_SEGMENT = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i;
 /** Returns the URL. Throws an Error that names the address, and `setting` as what to change. */
 export async function listenAt(server: NetServer, at: ListenAddress | SocketPath, setting: string) {
   const name = 'path' in at ? at.path : `${at.host}:${at.port}`;
+  if ('path' in at) await removeStaleSocket(at.path, { what: 'the socket', cure: `change ${setting}` });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onError = ({ code = 'an unknown error' }: NodeJS.ErrnoException): void =>
     reject(new Error(`the platform cannot listen at ${name} (${code}): change ${setting}`));

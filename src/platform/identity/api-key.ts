@@ -52,6 +52,15 @@ export function parseKey(text: string): (Omit<MintedKey, 'text'> & { readonly ki
   return kind && { kind, hash: hashKey(text), shortKey: shortenKey(text) };
 }
 
+const IN_TEXT = /(?:^|[^0-9A-Za-z])sp_[a-z]{2}_[0-9A-Za-z_-]{43}/;
+const CREDENTIALS = /^(?:bearer|basic)\s+(?<text>\S+)\s*$/i;
+
+/** Whether the value of a field contains a key or a token, also as a password in base64: whoever gets it could use it. */
+export function containsKey(value: string): boolean {
+  const text = CREDENTIALS.exec(value)?.groups?.['text'] ?? '';
+  return IN_TEXT.test(value) || IN_TEXT.test(Buffer.from(text, 'base64').toString('latin1'));
+}
+
 /** The last characters belong to the checksum, so at most four random characters are shown. */
 function shortenKey(text: string): string {
   const prefix = PREFIXES.service.length;

@@ -131,10 +131,11 @@ export function createAuthenticator(options: {
       return toCaller(row, session.id);
     },
     async confirm(db, { keyId, userId, organization, sessionId }, workspaceId) {
-      // First, and in a statement of its own: the next one reads the role as the lock found it.
-      if (userId !== undefined) await lockMembership(db, 'organization_members', organization.id, userId);
+      // First, and in a statement of its own: the next one reads the role as the lock found it. Nothing waits in between: a
+      // transaction runs its statements in order, and may hold both back.
+      const locking = userId && lockMembership(db, 'organization_members', organization.id, userId);
       const find = db.isTransaction ? findAndLock : findById;
-      const [row] = await find(db, { id: keyId, workspaceId: workspaceId ?? null });
+      const [[row]] = await Promise.all([find(db, { id: keyId, workspaceId: workspaceId ?? null }), locking]);
       // Not counted as a failed attempt: the key was valid when the request arrived.
       if (row === undefined || isExpired(row, now())) throw wrongKey();
       if (sessionId !== undefined && !(await hasSession(db, sessionId, now()))) throw sessionEnded();

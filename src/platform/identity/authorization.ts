@@ -51,14 +51,16 @@ export async function authorizeInWorkspace(
  * Until the commit nobody can end the membership by which the caller works in the workspace, or change its role. False where
  * there is none: who sees all workspaces needs no membership of one.
  */
-export async function lockWorkspaceRole(
-  db: Database,
-  { userId, permissions }: Caller,
-  workspaceId: string,
-): Promise<boolean> {
-  if (userId === undefined || permissions.has('workspaces:read')) return false;
+export async function lockWorkspaceRole(db: Database, caller: Caller, workspaceId: string): Promise<boolean> {
+  const { userId } = caller;
+  if (userId === undefined || !isLockedByRole(caller)) return false;
   await lockMembership(db, 'workspace_members', workspaceId, userId);
   return true;
+}
+
+/** Whether the caller works in a workspace by a membership of it. */
+export function isLockedByRole({ userId, permissions }: Pick<Caller, 'userId' | 'permissions'>): boolean {
+  return userId !== undefined && !permissions.has('workspaces:read');
 }
 
 /** Also the error for a workspace that is deleted while a request works in it. */

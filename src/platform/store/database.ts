@@ -1,9 +1,16 @@
 // The only file that uses pg: a pool of connections, and transactions on it.
 import { Client, Pool, type PoolClient, type PoolConfig, Query } from 'pg';
 import { asPooled, type DriverOptions, PoolDriver } from './pool/pooled-connection.ts';
-import { type ConnectionProvider, Kysely, KyselyTransaction, PostgresDialect } from './sql.ts';
-import { createGroupedQuery, type QueryClass } from './statement-group.ts';
+import {
+  type ConnectionProvider,
+  Kysely,
+  type KyselyProps,
+  type KyselyTransaction,
+  PostgresDialect,
+} from './sql.ts';
+import { createGroupedQuery, type QueryClass } from './pool/statement-group.ts';
 import type { Tables } from './tables.ts';
+import { PooledTransaction } from './pool/pooled-transaction.ts';
 import { runTransaction } from './pool/transaction.ts';
 import { retryRolledBack } from './transaction-retries.ts';
 
@@ -25,7 +32,7 @@ export type Store = {
   /** Its queries reject with a DomainError `unavailable` when the database cannot be reached or exceeds a limit. */
   readonly db: Database;
   /** Runs `work` in one transaction, and runs it again after a deadlock or a serialization failure. */
-  write<T>(work: (trx: Transaction) => Promise<T>): Promise<T>;
+  write<T>(work: (trx: PooledTransaction) => Promise<T>): Promise<T>;
   /** The same connections, each of them taken, used and given back within `gate`. It must not be closed. */
   within(gate: Gate): Store;
   /** The largest number of connections. */
@@ -90,21 +97,60 @@ export function openDatabase(options: DatabaseOptions): Store {
     ...{ config: { dialect }, dialect, driver },
     executor: compiler.withConnectionProvider(provider),
   });
-  const createStore = (provider: ConnectionProvider): Store => ({
-    db: new Kysely<Tables>(propsOf(provider)),
-    write: (work) =>
-      retryRolledBack(() =>
-        provider.provideConnection((connection) =>
-          runTransaction(asPooled(connection), (own) => work(new KyselyTransaction(propsOf(own)))),
-        ),
+  const shared: Shared = { pool, driver, propsOf, size: options.maxConnections };
+  return new PoolStore(driver, shared);
+}
+
+type Shared = Pick<Store, 'size'> & {
+  readonly pool: Pool;
+  readonly driver: PoolDriver;
+  propsOf(provider: ConnectionProvider): KyselyProps;
+};
+
+class PoolStore implements Store {
+  readonly #provider: ConnectionProvider;
+  readonly #shared: Shared;
+  #db: Database | undefined;
+
+  constructor(provider: ConnectionProvider, shared: Shared) {
+    this.#provider = provider;
+    this.#shared = shared;
+  }
+
+  /** Made with its first use: most requests only read, or only write. */
+  get db(): Database {
+    return (this.#db ??= new Kysely<Tables>(this.#shared.propsOf(this.#provider)));
+  }
+
+  readonly write = <T>(work: (trx: PooledTransaction) => Promise<T>): Promise<T> => {
+    const { propsOf } = this.#shared;
+    return retryRolledBack(() =>
+      this.#provider.provideConnection((connection) =>
+        runTransaction(asPooled(connection), (own) => work(new PooledTransaction(propsOf(own), own))),
       ),
-    within: (gate) =>
-      createStore({ provideConnection: (work) => gate(() => driver.provideConnection(work)) }),
-    size: options.maxConnections,
-    connections: () => ({ size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    close: () => driver.destroy(),
-  });
-  return createStore(driver);
+    );
+  };
+
+  within(gate: Gate): Store {
+    const { driver } = this.#shared;
+    return new PoolStore(
+      { provideConnection: (work) => gate(() => driver.provideConnection(work)) },
+      this.#shared,
+    );
+  }
+
+  get size(): number {
+    return this.#shared.size;
+  }
+
+  connections(): ReturnType<Store['connections']> {
+    const { pool } = this.#shared;
+    return { size: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount };
+  }
+
+  close(): Promise<void> {
+    return this.#shared.driver.destroy();
+  }
 }
 
 const GroupedQuery = createGroupedQuery(Query as unknown as QueryClass);

@@ -44,6 +44,11 @@ export async function isCurrent(connection: Connection, steps: readonly Migratio
 export type MigrateOptions = {
   /** The user of the platform at run time, if that is not the owner: it is granted `sallyport_app`. */
   readonly runtimeUser?: string | undefined;
+  /**
+   * False: the owner runs the program too. The role `sallyport_app` of the server is of others, and is only named in what the migrations
+   * grant: the owner does not become a member of it.
+   */
+  readonly hasRuntimeRole?: boolean;
 };
 
 /**
@@ -53,12 +58,12 @@ export type MigrateOptions = {
 export async function migrate(
   ownerConnection: Connection,
   steps: readonly Migration[],
-  { runtimeUser }: MigrateOptions = {},
+  { runtimeUser, hasRuntimeRole = true }: MigrateOptions = {},
 ): Promise<number> {
   return connectOnce(ownerConnection, async (client) => {
     // Released with the connection. A process that had to wait finds every migration applied.
     await client.query(`select pg_advisory_lock(${LOCK})`);
-    await createRuntimeRole(client, runtimeUser);
+    if (hasRuntimeRole) await createRuntimeRole(client, runtimeUser);
     await client.query(HISTORY);
     const { rows: applied } = await client.query<AppliedStep>(READ_HISTORY);
     refuseOtherHistory(applied, steps);

@@ -1,5 +1,6 @@
 // The only file that uses the S3 client, which is loaded with the first request: objects of one bucket below one prefix,
-// created once and never changed. Credentials, region and endpoint come from the usual AWS variables and files.
+// created once and not changed. Credentials, region and endpoint come from the usual AWS variables and files.
+import type { Readable } from 'node:stream';
 import { InputError } from '../../base/input-error.ts';
 
 export type Bucket = {
@@ -8,6 +9,14 @@ export type Bucket = {
   /** In the order of their names. */
   list(): AsyncIterable<string>;
   read(name: string): Promise<string>;
+  /** Bytes of a known number, under a new name. */
+  put(name: string, content: Readable, size: number): Promise<void>;
+  /** Rejects where there is no such object. */
+  open(name: string): Promise<Readable>;
+  /** Also of an object that is gone. */
+  remove(name: string): Promise<void>;
+  /** `at`: when it was created. */
+  entries(): AsyncIterable<{ readonly name: string; readonly at: Date }>;
 };
 
 const DEFAULT_REGION = 'us-east-1';
@@ -21,6 +30,20 @@ export function openBucket(url: string, timeoutMs: number = REQUEST_TIMEOUT_MS):
   let opened: ReturnType<typeof openClient> | undefined;
   const use = (): NonNullable<typeof opened> => (opened ??= openClient(endpoint, region));
   const limit = () => ({ abortSignal: AbortSignal.timeout(timeoutMs) });
+  const listEntries = async function* () {
+    const { s3, client } = await use();
+    for (let next: string | undefined; ; ) {
+      const from = next === undefined ? {} : { ContinuationToken: next };
+      const page = await client.send(
+        new s3.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...from }),
+        limit(),
+      );
+      for (const { Key, LastModified = new Date(0) } of page.Contents ?? [])
+        if (Key !== undefined) yield { name: Key.slice(prefix.length), at: LastModified };
+      next = page.NextContinuationToken;
+      if (page.IsTruncated !== true || next === undefined) return;
+    }
+  };
   return {
     async create(name, body) {
       const { s3, client } = await use();
@@ -28,23 +51,35 @@ export function openBucket(url: string, timeoutMs: number = REQUEST_TIMEOUT_MS):
       await client.send(new s3.PutObjectCommand({ ...object, ContentType: 'application/jsonl' }), limit());
     },
     async *list() {
-      const { s3, client } = await use();
-      for (let next: string | undefined; ; ) {
-        const from = next === undefined ? {} : { ContinuationToken: next };
-        const page = await client.send(
-          new s3.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...from }),
-          limit(),
-        );
-        for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield Key.slice(prefix.length);
-        next = page.NextContinuationToken;
-        if (page.IsTruncated !== true || next === undefined) return;
-      }
+      for await (const { name } of listEntries()) yield name;
     },
+    entries: listEntries,
     async read(name) {
       const { s3, client } = await use();
       const object = new s3.GetObjectCommand({ Bucket: bucket, Key: `${prefix}${name}` });
       const { Body } = await client.send(object, limit());
       return Body === undefined ? '' : Body.transformToString('utf8');
+    },
+    async put(name, content, size) {
+      const { s3, client } = await use();
+      const object = { Bucket: bucket, Key: `${prefix}${name}`, Body: content, ContentLength: size };
+      await client.send(
+        new s3.PutObjectCommand({ ...object, ContentType: 'application/octet-stream' }),
+        limit(),
+      );
+    },
+    async open(name) {
+      const { s3, client } = await use();
+      const object = new s3.GetObjectCommand({ Bucket: bucket, Key: `${prefix}${name}` });
+      const { Body } = await client.send(object, limit());
+      if (Body === undefined) throw new Error('the object has no content');
+      // With Node it is a stream of Node.
+      return Body as Readable;
+    },
+    async remove(name) {
+      const { s3, client } = await use();
+      const object = { Bucket: bucket, Key: `${prefix}${name}` };
+      await client.send(new s3.DeleteObjectCommand(object), limit());
     },
   };
 }

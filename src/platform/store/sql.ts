@@ -7,6 +7,7 @@ export type {
   DatabaseConnection,
   Driver,
   Generated,
+  KyselyProps,
   QueryResult,
   Selectable,
   TransactionSettings,

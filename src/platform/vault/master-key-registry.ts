@@ -6,30 +6,22 @@ import { sql } from '../store/sql.ts';
 import {
   addMasterKey,
   createMasterKeyFile,
-  findMasterKeys,
+  findKeysOf,
   type MasterKeys,
+  type MasterKeySource,
   readMasterKeys,
 } from './master-keys.ts';
-
-export type MasterKeyFile = {
-  readonly masterKeyFile: string;
-  /** Named by the operator: a file that is missing is not created. */
-  readonly isProvided: boolean;
-};
 
 /** Of the advisory lock of everything that changes the file or the registry: any number that nothing else uses. */
 const LOCK = 5_271_009_002;
 
 /** For `init`: creates the file of an installation that never had one. */
-export async function createMasterKeys(
-  store: Store,
-  { masterKeyFile, isProvided }: MasterKeyFile,
-): Promise<void> {
+export async function createMasterKeys(store: Store, source: MasterKeySource): Promise<void> {
   await store.write(async (trx) => {
     const needed = await lockRegistry(trx);
     // With another key than the other machines of this installation, this one would open nothing of theirs.
-    if (needed.length === 0 && !isProvided) await createMasterKeyFile(masterKeyFile);
-    await register(trx, await readNeededKeys(masterKeyFile, needed));
+    if (needed.length === 0 && isCreated(source)) await createMasterKeyFile(source.masterKeyFile);
+    await register(trx, await readNeededKeys(source, needed));
   });
 }
 
@@ -37,25 +29,24 @@ export async function createMasterKeys(
  * For the start of a platform. `absent`: there is no file, and nothing was sealed yet. Throws an InputError when the file does
  * not have a key that this database needs.
  */
-export async function checkMasterKeys(
-  store: Store,
-  { masterKeyFile, isProvided }: MasterKeyFile,
-): Promise<'ready' | 'absent'> {
+export async function checkMasterKeys(store: Store, source: MasterKeySource): Promise<'ready' | 'absent'> {
   const needed = await neededKeyIds(store.db);
-  if (needed.length === 0 && !isProvided && (await findMasterKeys(masterKeyFile)) === undefined)
-    return 'absent';
-  await readNeededKeys(masterKeyFile, needed);
+  if (needed.length === 0 && isCreated(source) && (await findKeysOf(source)) === undefined) return 'absent';
+  await readNeededKeys(source, needed);
   if (needed.length === 0)
-    await store.write(async (trx) =>
-      register(trx, await readNeededKeys(masterKeyFile, await lockRegistry(trx))),
-    );
+    await store.write(async (trx) => register(trx, await readNeededKeys(source, await lockRegistry(trx))));
   return 'ready';
+}
+
+/** By `init`, where nobody has provided it. */
+function isCreated({ isProvided = false, masterKey }: MasterKeySource): boolean {
+  return !isProvided && masterKey === undefined;
 }
 
 /** For `rewrap`: the keys, of which the current one is registered, and from now on wraps what is new. */
 export function changeCurrentKey(store: Store, masterKeyFile: string, addsKey: boolean): Promise<MasterKeys> {
   return store.write(async (trx) => {
-    const known = await readNeededKeys(masterKeyFile, await lockRegistry(trx));
+    const known = await readNeededKeys({ masterKeyFile }, await lockRegistry(trx));
     const keys = addsKey ? await addMasterKey(masterKeyFile) : known;
     await register(trx, keys);
     return keys;
@@ -133,10 +124,15 @@ async function register(trx: Transaction, { current }: MasterKeys): Promise<void
     .execute();
 }
 
-async function readNeededKeys(file: string, needed: readonly string[]): Promise<MasterKeys> {
-  const keys = needed.length === 0 ? await readMasterKeys(file) : await findMasterKeys(file);
+async function readNeededKeys(source: MasterKeySource, needed: readonly string[]): Promise<MasterKeys> {
+  const { masterKeyFile: file, masterKey } = source;
+  const keys = (await findKeysOf(source)) ?? (needed.length === 0 ? await readMasterKeys(file) : undefined);
   const missing = needed.filter((id) => keys?.find(id) === undefined);
   if (keys !== undefined && missing.length === 0) return keys;
+  if (masterKey !== undefined)
+    throw new InputError(
+      `the master key that was given is not the one that this database needs: ${missing.join(' and ')}`,
+    );
   const problem =
     keys === undefined ? 'there is no master key' : 'this file is an old copy or of another installation';
   throw new InputError(

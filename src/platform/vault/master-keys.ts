@@ -6,6 +6,7 @@ import { type FileHandle, link, mkdir, open, rename, rm, unlink } from 'node:fs/
 import { dirname } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
 import { createSealer, sealKeyBytes, type Sealer } from '../../base/seal.ts';
+import type { Secret } from '../../base/secret.ts';
 import { codeOf } from '../store/database-error.ts';
 
 export type MasterKey = {
@@ -20,6 +21,15 @@ export type MasterKeys = {
   /** The first one, with which `rewrap` wraps. */
   readonly current: MasterKey;
   find(id: string): MasterKey | undefined;
+};
+
+/** Where the keys of an installation are. */
+export type MasterKeySource = {
+  readonly masterKeyFile: string;
+  /** Named by the operator: a file that is missing is not created. */
+  readonly isProvided?: boolean;
+  /** In place of the file, and never written to one: a line of it. */
+  readonly masterKey?: Secret | undefined;
 };
 
 const MAX_KEYS = 16;
@@ -38,6 +48,15 @@ export async function readMasterKeys(file: string): Promise<MasterKeys> {
 export async function findMasterKeys(file: string): Promise<MasterKeys | undefined> {
   const bytes = await readKeyFile(file);
   return bytes && toMasterKeys(file, bytes);
+}
+
+/** The same of wherever they are. */
+export async function findKeysOf({
+  masterKeyFile,
+  masterKey,
+}: MasterKeySource): Promise<MasterKeys | undefined> {
+  if (masterKey === undefined) return findMasterKeys(masterKeyFile);
+  return toMasterKeys('the master key', Buffer.from(masterKey.reveal()));
 }
 
 /** Creates the file with one key, unless it exists. Several processes may do so at once: one key wins. */

@@ -6,8 +6,9 @@ import { InputError } from '../../base/input-error.ts';
 import { Secret } from '../../base/secret.ts';
 import { createSealer, loadSodium, sealKeyBytes } from '../../base/seal.ts';
 import type { Reader, Transaction } from '../store/database.ts';
+import { defineRead } from '../store/statement.ts';
 import { lockWrappingKey } from './master-key-registry.ts';
-import { findMasterKeys, type MasterKey, type MasterKeys } from './master-keys.ts';
+import { findKeysOf, type MasterKey, type MasterKeys, type MasterKeySource } from './master-keys.ts';
 
 /** What a sealed value is bound to: bytes that are moved to another row, column or version do not open. */
 export type SealedPlace = {
@@ -33,14 +34,10 @@ export type Vault = {
 /** Of the sealed bytes, so that another one can follow. */
 const FORMAT = 1;
 
-export function createVault({ masterKeyFile }: { readonly masterKeyFile: string }): Vault {
-  const masterKeys = new ReloadedKeys(masterKeyFile);
+export function createVault(source: MasterKeySource): Vault {
+  const masterKeys = new ReloadedKeys(source);
   const findDataKey = async (db: Reader, workspaceId: string): Promise<Buffer | undefined> => {
-    const row = await db
-      .selectFrom('vault_keys')
-      .select(['master_key_id', 'wrapped'])
-      .where('workspace_id', '=', workspaceId)
-      .executeTakeFirst();
+    const [row] = await findWrapped(db, { workspaceId });
     if (row === undefined) return undefined;
     const key = await unwrapKey(await masterKeys.get(row.master_key_id), workspaceId, row.wrapped);
     if (key === undefined)
@@ -76,6 +73,14 @@ export function createVault({ masterKeyFile }: { readonly masterKeyFile: string 
     },
   };
 }
+
+const findWrapped = defineRead('find-vault-key', (db, { workspaceId }: { readonly workspaceId: string }) =>
+  db
+    .selectFrom('vault_keys')
+    .select(['master_key_id', 'wrapped'])
+    .where('workspace_id', '=', workspaceId)
+    .compile(),
+);
 
 /** The data key in a row. Undefined: the row was changed or moved, or another master key wraps it. The caller wipes it. */
 export function unwrapKey(
@@ -149,16 +154,16 @@ function wrappingOf(workspaceId: string): string {
 
 /** Reads the file when it is first needed, and again for a key that it did not have: `rewrap` may have added one meanwhile. */
 class ReloadedKeys {
-  readonly #file: string;
+  readonly #source: MasterKeySource;
   #keys: MasterKeys | undefined;
 
-  constructor(file: string) {
-    this.#file = file;
+  constructor(source: MasterKeySource) {
+    this.#source = source;
   }
 
   /** As the file is now. */
   async read(): Promise<MasterKeys> {
-    const keys = await findMasterKeys(this.#file).catch((error: unknown) => {
+    const keys = await findKeysOf(this.#source).catch((error: unknown) => {
       // Its message names the file, which is a matter of the operator.
       throw error instanceof InputError ? new MasterKeyUnavailable('MASTER_KEY_UNUSABLE', error) : error;
     });
@@ -180,6 +185,7 @@ class ReloadedKeys {
     if (known) return known;
     const found = (await this.read()).find(id);
     if (found) return found;
-    throw new Error(`a data key is wrapped with the master key ${id}, which ${this.#file} does not have`);
+    const { masterKeyFile: file } = this.#source;
+    throw new Error(`a data key is wrapped with the master key ${id}, which ${file} does not have`);
   }
 }

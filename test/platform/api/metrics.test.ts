@@ -10,6 +10,7 @@ const readings: Readings = {
   pools: () => ({ reads: { size: 5, idle: 3, waiting: 1 } }),
   auditEvents: async () => 42,
   jobs: async () => ({ created: 7 }),
+  deployments: async () => [{ kind: 'revision', state: 'DEPLOYED', count: 3 }],
   onError: () => undefined,
 };
 const log = createLog('silent', { write: () => {} });
@@ -35,6 +36,7 @@ describe('metrics', () => {
         'sallyport_platform_pool_connections{pool="reads",state="awaited"} 1',
         'sallyport_platform_audit_events 42',
         'sallyport_platform_jobs{state="created"} 7',
+        'sallyport_platform_deployments{kind="revision",state="DEPLOYED"} 3',
       ]),
     );
     expect(
@@ -51,14 +53,15 @@ describe('metrics', () => {
       ...readings,
       auditEvents: () => (isAway ? Promise.reject(away) : readings.auditEvents()),
       jobs: () => (isAway ? Promise.reject(away) : readings.jobs()),
+      deployments: () => (isAway ? Promise.reject(away) : readings.deployments()),
       onError: (error) => void errors.push(error),
     });
     expect(await read(metrics)).toContain('sallyport_platform_audit_events 42');
     isAway = true;
     const lines = await read(metrics);
     expect(lines).toContain('sallyport_platform_requests_running 2');
-    expect(lines.filter((line) => /_(audit_events|jobs)[ {]/.test(line))).toEqual([]);
-    expect(errors).toEqual([away, away]);
+    expect(lines.filter((line) => /_(audit_events|jobs|deployments)[ {]/.test(line))).toEqual([]);
+    expect(errors).toEqual([away, away, away]);
   });
 
   it('are served on a listener of their own, at one path', async () => {

@@ -41,6 +41,11 @@ describe('a broken reference', () => {
         vault_master_keys: ['a bug'],
         agent_assistants: ['not_found'],
         agent_threads: ['not_found'],
+        listeners: ['unusable'],
+        deployments: ['not_found'],
+        revisions: ['not_found'],
+        // Written with what refers to them, and set to null when they go.
+        ...{ builds: ['a bug'], runners: ['a bug'] },
         // The user of a run is written with it.
         agent_runs: ['a bug'],
       };

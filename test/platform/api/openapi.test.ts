@@ -90,6 +90,7 @@ const SECURITY: Readonly<Record<string, readonly (readonly string[])[]>> = {
   organization: [['API Key'], ['Bearer Auth']],
   workspace: [['API Key'], ['Bearer Auth'], ['API Key', 'Tenant ID'], ['Bearer Auth', 'Tenant ID']],
   sandbox: [['Sandbox Key'], ['Sandbox Bearer']],
+  upload: [['Upload Signature']],
 };
 
 describe('the document', () => {

@@ -7,7 +7,7 @@ import { type HttpResponse, jsonResponse } from '../../../src/base/http/http-res
 import { createLog } from '../../../src/base/log.ts';
 import { z } from '../../../src/base/schema.ts';
 import type { Api } from '../../../src/platform/api/api-request.ts';
-import { noProxies, parseTrustedProxies } from '../../../src/platform/api/client-address.ts';
+import { clientAddress, noProxies, parseTrustedProxies } from '../../../src/platform/api/client-address.ts';
 import { type ServerLimits, defaultLimits } from '../../../src/platform/api/limits.ts';
 import { toErrorResponse } from '../../../src/platform/api/errors.ts';
 import { readParts } from '../../../src/platform/api/request-parts.ts';
@@ -314,6 +314,14 @@ describe('the address of a client', () => {
   };
   it('is that of its socket, whatever it says itself', async () => {
     expect(await hosts([], '198.51.100.7')).toBe('127.0.0.1');
+  });
+  it('at a unix socket is what a trusted proxy there says, and else unknown', () => {
+    const socket = { remoteAddress: undefined, remotePort: undefined };
+    const hostOf = (forwarded: string | undefined, isBehindProxy: boolean) =>
+      clientAddress(socket, forwarded, noProxies, isBehindProxy).host;
+    expect(hostOf('198.51.100.7', false)).toBeUndefined();
+    expect(hostOf(undefined, true)).toBeUndefined();
+    expect(hostOf('192.0.2.1, 198.51.100.7', true)).toBe('198.51.100.7');
   });
   it('goes with the port of its socket, and with none behind a proxy', async () => {
     const seen: (number | undefined)[] = [];

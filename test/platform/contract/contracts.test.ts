@@ -68,7 +68,7 @@ describe('the table of contracts', () => {
   it('has our own routes below /v1, and no others there besides pages', () => {
     for (const { title, contract } of table) {
       expect(['public', 'ours', 'page']).toContain(contract);
-      expect([title, contract === 'ours']).toEqual([title, / \/v1\//.test(title)]);
+      expect([title, contract === 'ours']).toEqual([title, / \/v1\/(?!projects\/)/.test(title)]);
     }
     expect(pages.map(({ title }) => title)).toEqual([
       'GET /login',
@@ -100,7 +100,8 @@ describe('the table of contracts', () => {
       const body = withUnknown(example.body, unknown);
       const query = { ...example.query, a_parameter_of_the_future: '1' };
       const response = await send(scene.api, { ...example, body, query }, adminOf(operation, scene.a1));
-      if (String(response.status) !== row.success) found.push([row.title, response.status, response.text]);
+      if (!row.success.split(' ').includes(String(response.status)))
+        found.push([row.title, response.status, response.text]);
       if (row.shape === 'nothing') expect(response.text).toBe('');
       else if (!ajv.validate(schemaOf(row), response.body))
         found.push([row.title, ajv.errors, response.text]);

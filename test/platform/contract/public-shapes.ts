@@ -56,6 +56,43 @@ const infoMembers = [
   },
 ] as const;
 
+const revisionConfig = objectOf(
+  {},
+  {
+    ...{ repo_ref: orNull(text), langgraph_config_path: orNull(text), image_uri: orNull(text) },
+    ...{ source_tarball_path: orNull(text), repo_commit_sha: orNull(text) },
+  },
+);
+const source: Schema = {
+  enum: ['github', 'external_docker', 'internal_docker', 'internal_source', 'internal_template'],
+};
+const deployment = objectOf(
+  {
+    ...{ name: text, source, source_revision_config: revisionConfig },
+    source_config: objectOf(
+      {},
+      {
+        ...{ integration_id: orNull(text), repo_url: orNull(text), build_on_push: orNull(flag) },
+        ...{ deployment_type: orNull({ enum: ['dev_free', 'dev', 'prod'] }), custom_url: orNull(text) },
+        ...{ resource_spec: orNull({ type: 'object' }), listener_id: orNull(uuid) },
+        ...{ install_command: orNull(text), build_command: orNull(text) },
+        listener_config: orNull(objectOf({}, { k8s_namespace: orNull(text) })),
+      },
+    ),
+    secrets: listOf(objectOf({ name: text, value: { const: '' } })),
+    ...{ id: uuid, tenant_id: uuid, created_at: time, updated_at: time },
+    status: { enum: ['AWAITING_DATABASE', 'READY', 'UNUSED', 'AWAITING_DELETE', 'UNKNOWN'] },
+    ...{ latest_revision_id: orNull(uuid), active_revision_id: orNull(uuid) },
+  },
+  {
+    ...{ image_version: orNull(text), display_name: orNull(text) },
+    secret_references: listOf(objectOf({ name: text, secret_name: text, secret_key: text })),
+  },
+);
+const revision = objectOf({
+  ...{ id: uuid, created_at: time, updated_at: time, source, source_revision_config: revisionConfig },
+  status: { type: 'string', pattern: '^[A-Z_]+$' },
+});
 const member = objectOf(...memberMembers);
 const key = objectOf(...keyMembers);
 const listener = objectOf(
@@ -130,6 +167,17 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
   AuditEvents: listedEvents,
   Listener: listener,
   Listeners: objectOf({ resources: listOf(listener), offset: { type: 'integer' } }),
+  Deployment: deployment,
+  Deployments: objectOf({ resources: listOf(deployment), offset: { type: 'integer' } }),
+  DeletedDeployments: objectOf({ deleted: listOf(uuid), failed: listOf({ type: 'object' }) }),
+  Revision: revision,
+  Revisions: objectOf({ resources: listOf(revision), offset: { type: 'integer' } }),
+  UploadUrl: objectOf({ upload_url: text, object_path: text }),
+  PushToken: objectOf({ token: text, registry_url: text }),
+  Logs: objectOf({
+    logs: listOf(objectOf({ id: text, timestamp: text, level: text, message: text })),
+    next_offset: orNull(text),
+  }),
   WorkspaceSecret: objectOf({ key: text }),
   Sandbox: sandbox,
   SandboxList: objectOf({

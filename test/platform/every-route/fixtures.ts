@@ -44,6 +44,18 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   name: [{ under: '/v2/sandboxes/boxes/', make: addBox }],
   snapshot_id: [{ under: '/v2/sandboxes/', make: addSnapshot }],
   service_url_id: [{ under: '/v2/sandboxes/boxes/', make: addServiceToken }],
+  deployment_id: [
+    {
+      under: '/v2/deployments/{deployment_id}/push-token',
+      make: (scene) => addDeployment(scene, 'internal_docker'),
+    },
+    { under: '/v2/deployments/', make: (scene) => addDeployment(scene) },
+  ],
+  project_id: [{ under: '/v1/projects/', make: (scene) => addDeployment(scene) }],
+  revision_id: [
+    { under: '/v2/deployments/', make: (scene, { deployment_id }) => addRevision(scene, deployment_id) },
+    { under: '/v1/projects/', make: (scene, { project_id }) => addRevision(scene, project_id) },
+  ],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
@@ -82,7 +94,8 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   default_workspace_id: { make: async ({ tenant }) => tenant.workspaceId },
   listener_id: { make: addListener },
   source: { isFree: true, make: async () => randomUUID() },
-  proxy_profile_id: { make: addProxyProfile },
+  proxy_profile_id: { make: findSharedProfile },
+  deployment_ids: { make: (scene) => addDeployment(scene) },
   snapshot_id: { isFree: true, make: async () => '' },
 };
 
@@ -98,10 +111,27 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   // Unique among the workspaces of an organization; short names come twice in a run.
   display_name: (_, given) => (typeof given === 'string' ? uniqueName(given) : given),
   // Unique among the proxy profiles of a workspace, and among its boxes.
-  name: ({ maxLength = 0 }, given) =>
-    typeof given === 'string' && maxLength >= 100
+  name: (schema, given) => {
+    if (isUnchanged(schema)) return null;
+    const { maxLength = 0 } = schema;
+    return typeof given === 'string' && maxLength >= 100
       ? uniqueName(given)
-      : given && `box-${randomUUID().slice(0, 13)}`,
+      : given && `box-${randomUUID().slice(0, 13)}`;
+  },
+  // Of deployments, whose fields depend on each other.
+  source: (schema, given) => {
+    if (isUnchanged(schema)) return null;
+    return schema.enum === undefined ? given : 'internal_source';
+  },
+  source_config: () => ({
+    deployment_type: null,
+    install_command: 'npm ci && true',
+    resource_spec: { cpu: 0.5 },
+  }),
+  source_revision_config: () => ({ langgraph_config_path: 'agent/langgraph.json' }),
+  secrets: () => [{ name: 'TOKEN', value: 'a value' }],
+  secret_references: () => [],
+  revision_source: () => null,
   // Within the quotas, whatever the number of boxes.
   ...{ vcpus: () => 1, cpu_millicores: () => 100, mem_bytes: () => 1024, fs_capacity_bytes: () => 1024 },
   // Multiples of 60.
@@ -119,6 +149,11 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   }),
 };
 
+/** A field that can be repeated, and not changed. */
+function isUnchanged({ anyOf = [] }: JsonSchema): boolean {
+  return anyOf.some(({ maxLength }) => maxLength === 1_024);
+}
+
 function uniqueName(given: string): string {
   return `${[...given].slice(0, 40).join('')}-${randomUUID()}`;
 }
@@ -133,6 +168,20 @@ export async function fillPath({ path }: Operation, scene: Scene): Promise<PathV
   for (const name of namesIn(path))
     values = { ...values, [name]: await fixtureOf(path, name).make(scene, values) };
   return values;
+}
+
+/** Real values for the ids of the query that must be there. */
+export async function fillQuery(
+  { parameters }: Operation,
+  scene: Scene,
+): Promise<Readonly<Record<string, unknown>>> {
+  const wanted = parameters.filter((one) => one.in === 'query' && one.isRequired);
+  const ids = wanted.flatMap(({ name, schema }) => idPlacesOf(schema, [name]));
+  const pairs = ids.map(async ({ path, name }) => {
+    const id = await bodyFixtureOf(name).make(scene, {});
+    return [name, path.length > 1 ? [id] : id] as const;
+  });
+  return Object.fromEntries(await Promise.all(pairs));
 }
 
 export type RouteFixtures = {
@@ -237,6 +286,20 @@ async function addProxyProfile({ api, tenant }: Scene): Promise<string> {
   return id;
 }
 
+/** One for all bodies of a workspace, which may have no more than a hundred. */
+async function findSharedProfile(scene: Scene): Promise<string> {
+  const { db } = scene.api.database.owner;
+  const { workspaceId } = scene.tenant;
+  const known = db.selectFrom('proxy_profiles').select('id').where('workspace_id', '=', workspaceId);
+  const found = await known.where('name', '=', SHARED_PROFILE).executeTakeFirst();
+  if (found !== undefined) return found.id;
+  const id = await addProxyProfile(scene);
+  await db.updateTable('proxy_profiles').set({ name: SHARED_PROFILE }).where('id', '=', id).execute();
+  return id;
+}
+
+const SHARED_PROFILE = 'shared by the bodies of these tests';
+
 async function addServiceToken(scene: Scene, { name: box_id = '' }: PathValues): Promise<string> {
   const { api, tenant } = scene;
   const created_by = await addKey(scene, { user_id: tenant.admin.userId });
@@ -270,6 +333,38 @@ async function addSnapshot({ api, tenant }: Scene): Promise<string> {
     status: 'ready',
   } as const;
   return idOf(await api.database.owner.db.insertInto('snapshots').values(row).returning('id').execute());
+}
+
+async function addDeployment(
+  { api, tenant }: Scene,
+  source: 'internal_source' | 'internal_docker' = 'internal_source',
+): Promise<string> {
+  const row = {
+    ...{ workspace_id: tenant.workspaceId, name: `deployment-${randomUUID()}`, source },
+    ...{ source_config: '{}', source_revision_config: '{}', secret_references: '[]' },
+    status: 'READY' as const,
+  };
+  return idOf(await api.database.owner.db.insertInto('deployments').values(row).returning('id').execute());
+}
+
+/** With a build that is kept. */
+async function addRevision({ api, tenant }: Scene, deployment_id = ''): Promise<string> {
+  const { db } = api.database.owner;
+  const scope = { workspace_id: tenant.workspaceId, deployment_id };
+  const build = {
+    ...scope,
+    machine_id: 'machine',
+    source_path: 'source',
+    directory: '/b',
+    ready_at: new Date(),
+  };
+  const build_id = idOf(await db.insertInto('builds').values(build).returning('id').execute());
+  const row = {
+    ...{ ...scope, number: 1, secrets_version: 0, build_id },
+    ...({ source: 'internal_source', status: 'DEPLOYED' } as const),
+    ...{ source_config: '{}', source_revision_config: '{}' },
+  };
+  return idOf(await db.insertInto('revisions').values(row).returning('id').execute());
 }
 
 async function addMember({

@@ -149,6 +149,8 @@ async function idsOfOrganization({ organizationId }: Tenant): Promise<readonly s
     'workspace_secrets',
     'boxes',
     'snapshots',
+    'deployments',
+    'revisions',
   ] as const)
     rows.push(...(await db.selectFrom(table).selectAll().where('workspace_id', 'in', ids).execute()));
   return [...new Set(idsWithin(rows))];
@@ -164,6 +166,8 @@ async function idsOfWorkspace({ workspaceId }: Tenant): Promise<readonly string[
     'workspace_secrets',
     'boxes',
     'snapshots',
+    'deployments',
+    'revisions',
     'api_keys',
     'workspace_members',
   ] as const) {

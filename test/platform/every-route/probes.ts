@@ -227,12 +227,13 @@ function* queryProbes(example: Example): Generator<Sent> {
       ask,
     };
   }
+  const hasQuery = toQuery(example.query) !== '';
   for (const name of ['x', '__proto__', 'constructor', 'toString', '', canary, 'limit[]', 'a.b', '%00'])
     yield {
       what: `an unknown parameter ${name}`,
       operation,
       isValid: operation.route.unknownNames === 'pass',
-      path: (values) => path(values, `?${new URLSearchParams([[name, canary]])}`),
+      path: (values) => `${path(values)}${hasQuery ? '&' : '?'}${new URLSearchParams([[name, canary]])}`,
       ask,
     };
   for (const raw of ['?', '?&&', '?=', '?#', '?%', '?&=&'])

@@ -81,6 +81,9 @@ function isBeyondSchema({ loc, msg, type }: Issue): boolean {
   // The type of an issue is not the same in every error format, its message is.
   if (type === 'string_unicode' || msg === UNSTORABLE || msg === 'This key is repeated') return true;
   if (['proxy_config', 'proxy_profile_id', 'env_vars'].includes(String(loc[1]))) return true;
+  // Fields of deployments that depend on their source, and lists of what they run.
+  if (/^(?:This field cannot be changed$|Only deployments from |A deployment from )/.test(msg)) return true;
+  if (['secrets', 'secret_references', 'source_config'].includes(String(loc[1]))) return true;
   // Multiples of 60, and names of labels.
   if (['idle_ttl_seconds', 'delete_after_stop_seconds', 'labels'].includes(String(loc[1]))) return true;
   return ['cursor', 'expires_at', 'time', 'start_time', 'end_time'].includes(String(loc.at(-1)));

@@ -9,7 +9,7 @@ import { WireClient, type WireResponse } from '../../support/wire-client.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
 import type { Operation } from './document.ts';
 import { fillPath, toPath } from './fixtures.ts';
-import { createExample, type EveryRoute, adminOf, openEveryRoute, successOf } from './scene.ts';
+import { createExample, type EveryRoute, adminOf, openEveryRoute, successOf, toQuery } from './scene.ts';
 import { canary } from './schema-variants.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -45,11 +45,11 @@ afterAll(async () => {
 type Parts = { readonly path: string; readonly fields: readonly string[]; readonly body: string | undefined };
 
 async function partsOf(operation: Operation): Promise<Parts> {
-  const { values, body } = await createExample(scene.api, operation, scene.a1);
+  const { values, query, body } = await createExample(scene.api, operation, scene.a1);
   const { key, tenant } = adminOf(operation, scene.a1);
   const isOfSandbox = operation.route.access.to === 'sandbox';
   return {
-    path: toPath(operation.path, values),
+    path: toPath(operation.path, values) + toQuery(query),
     fields: [
       `X-Api-Key: ${isOfSandbox ? sandboxToken : key}`,
       ...(tenant === undefined ? [] : [`X-Tenant-Id: ${tenant}`]),

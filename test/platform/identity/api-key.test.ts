@@ -1,6 +1,12 @@
 import { assert, constantFrom, nat, property, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hasKeyFormat, hashKey, mintKey, parseKey } from '../../../src/platform/identity/api-key.ts';
+import {
+  containsKey,
+  hasKeyFormat,
+  hashKey,
+  mintKey,
+  parseKey,
+} from '../../../src/platform/identity/api-key.ts';
 
 describe('a key', () => {
   it('has a prefix for its kind, 43 random digits and a checksum of six', () => {
@@ -54,6 +60,15 @@ describe('a key', () => {
 
   it('with the prefix of the other kind is invalid', () => {
     expect(parseKey(mintKey('service').text.replace('sp_sk_', 'sp_pt_'))).toBeUndefined();
+  });
+
+  it('is found in the value of a field, also as a password, and as a part of a longer word not', () => {
+    const { text } = mintKey('personal');
+    const basic = Buffer.from(`user:${text}`).toString('base64');
+    for (const value of [text, `Bearer ${text}`, `Basic ${basic}`, `a=1; key=${text}`])
+      expect(containsKey(value), value).toBe(true);
+    for (const value of ['', 'Bearer token', `x${text}`, text.slice(0, 40), `Digest ${basic}`])
+      expect(containsKey(value), value).toBe(false);
   });
 
   it('is never an arbitrary text, however long', () => {

@@ -1,15 +1,21 @@
 // The database knows which master keys it needs: a file without them is refused before anything is served, and a key that is
 // still needed is not given up.
+import { randomBytes } from 'node:crypto';
 import { copyFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/secret.ts';
 import {
   changeCurrentKey,
   checkMasterKeys,
   createMasterKeys,
   neededKeyIds,
 } from '../../../src/platform/vault/master-key-registry.ts';
-import { createMasterKeyFile, readMasterKeys } from '../../../src/platform/vault/master-keys.ts';
+import {
+  createMasterKeyFile,
+  type MasterKeySource,
+  readMasterKeys,
+} from '../../../src/platform/vault/master-keys.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
@@ -50,6 +56,33 @@ describe('init', () => {
   it('creates no file that the operator named', async () => {
     await expect(createMasterKeys(database.store, provided('a'))).rejects.toThrow('there is no master key');
     await expect(readFile(fileOf('a'))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('a master key in memory', () => {
+  const inMemory = (): MasterKeySource => ({
+    ...own('a'),
+    masterKey: new Secret(randomBytes(32).toString('base64')),
+  });
+
+  it('is what the database needs from then on, without a file', async () => {
+    const source = inMemory();
+    await createMasterKeys(database.store, source);
+    await createMasterKeys(database.store, source);
+    expect(await checkMasterKeys(database.store, source)).toBe('ready');
+    expect(await neededKeyIds(database.store.db)).toHaveLength(1);
+    await expect(readFile(fileOf('a'))).rejects.toThrow('ENOENT');
+  });
+
+  it('that is another one is rejected, and so is what is no key; neither is quoted', async () => {
+    await createMasterKeys(database.store, inMemory());
+    await expect(checkMasterKeys(database.store, inMemory())).rejects.toThrow(
+      /^the master key that was given is not the one that this database needs: [0-9a-f]{16}$/,
+    );
+    const noKey = { ...inMemory(), masterKey: new Secret('no key') };
+    await expect(checkMasterKeys(database.store, noKey)).rejects.toThrow(
+      /^the master key: every line must be 32 random bytes in base64/,
+    );
   });
 });
 

@@ -1,5 +1,5 @@
 // Sealed values open where they were sealed for, and nowhere else.
-import { chmod, copyFile } from 'node:fs/promises';
+import { chmod, copyFile, readFile } from 'node:fs/promises';
 import { inspect } from 'node:util';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -110,6 +110,13 @@ describe('the data key of a workspace', () => {
     for (const sealed of all) expect(await open(place, sealed)).toBe(VALUE);
     const rows = database.store.db.selectFrom('vault_keys').selectAll();
     expect(await rows.where('workspace_id', '=', place.workspaceId).execute()).toHaveLength(1);
+  });
+
+  it('is wrapped by the same key where that is held in memory', async () => {
+    const place = await createPlace();
+    const sealed = await seal(place);
+    const masterKey = new Secret((await readFile(masterKeyFile, 'utf8')).trim());
+    expect(await open(place, sealed, createVault({ masterKeyFile: '/nowhere', masterKey }))).toBe(VALUE);
   });
 
   it('of a transaction that was rolled back is not used again', async () => {

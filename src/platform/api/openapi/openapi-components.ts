@@ -125,11 +125,13 @@ export const securitySchemes: Readonly<Record<string, unknown>> = {
   'Bearer Auth': { type: 'http', scheme: 'bearer', description: 'The key, as Authorization' },
   'Sandbox Key': { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The token of a sandbox' },
   'Sandbox Bearer': { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
+  'Upload Signature': { type: 'apiKey', in: 'query', name: 'signature', description: 'Of an upload-url' },
 };
 
 const TAGS: Readonly<Record<string, string>> = {
   'API keys': 'Service keys and personal tokens',
   'Audit logs': 'What was done and refused in the organization',
+  Deployments: 'Agent servers, the revisions that they run, the sources of those, and their logs',
   Listeners: 'Compute that a workspace has registered for its deployments',
   Members: 'The users of the organization and of its workspaces, with their roles',
   Organization: 'The organization of the key',

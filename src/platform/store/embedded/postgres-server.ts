@@ -65,13 +65,19 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresSe
  * when no server runs on it.
  */
 export async function findRunningServer(path: string): Promise<Connection | 'absent' | 'stopped'> {
+  const found = await findRunningConnections(path);
+  return typeof found === 'string' ? found : found.connection;
+}
+
+/** The same, with that of the owner. */
+export async function findRunningConnections(path: string): Promise<Connections | 'absent' | 'stopped'> {
   const cluster = join(path, 'cluster');
   if ((await readClusterVersion(cluster)) === undefined) return 'absent';
-  const { runtime } = await readPasswords(path, true);
+  const { runtime, owner } = await readPasswords(path, true);
   const connection = connectionTo(cluster, RUNTIME, runtime);
   try {
     await connectOnce(connection, (client) => client.query('select'));
-    return connection;
+    return { connection, ownerConnection: connectionTo(cluster, OWNER, owner) };
   } catch (error) {
     if (isNotReady(error)) return 'stopped';
     throw error;

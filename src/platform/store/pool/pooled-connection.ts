@@ -4,16 +4,15 @@ import { isStaleStatement, isTimeout, isUnreachable, toDomainError } from '../da
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from '../sql.ts';
 import { findStatement } from '../statement.ts';
 import {
-  type Done,
   type Group,
   type GroupedQueryClass,
   type GroupResult,
-  groupStatements,
-  type SentStatement,
+  type Sent,
   type StatementConfig,
-} from '../statement-group.ts';
+  StatementGroups,
+} from './statement-group.ts';
 import type { StatementValue } from './run-message.ts';
-import { StatementQuery, type StatementSession } from './statement-query.ts';
+import { type NamedStatement, StatementQuery, type StatementSession } from './statement-query.ts';
 import type { TransactionalConnection } from './transaction.ts';
 
 export type DriverOptions = {
@@ -113,20 +112,41 @@ class PooledConnection implements TransactionalConnection {
   readonly #grouped: GroupedQueryClass;
   readonly #hasNamedStatements: boolean;
   readonly #session: StatementSession;
-  readonly #send: (statement: SentStatement) => Promise<GroupResult>;
+  readonly #groups: StatementGroups;
+  /** Sends named statements together with the next one of the transaction. */
+  readonly holding: DatabaseConnection;
 
   constructor(client: Client, grouped: GroupedQueryClass, hasNamedStatements: boolean) {
     this.#client = client;
     this.#grouped = grouped;
     this.#hasNamedStatements = hasNamedStatements;
     this.#session = { prepared: new Map(), findParser: (type) => client.getTypeParser(type, 'text') };
-    this.#send = groupStatements((config, group) => this.#run(config, group));
+    this.#groups = new StatementGroups((statements, group) => this.#run(statements, group));
+    this.holding = { executeQuery: (query) => this.#hold(query), streamQuery: () => this.streamQuery() };
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { command, rowCount, rows } = await this.#execute(sql, parameters);
-    if (!CHANGING.has(command)) return { rows: rows as R[] };
-    return { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) };
+    try {
+      return toQueryResult(await this.#send(sql, parameters));
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  async #hold<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const { sql: text, parameters: values } = query;
+    const { name } = findStatement(text) ?? {};
+    if (name === undefined) return this.executeQuery(query);
+    try {
+      return toQueryResult(await this.#groups.hold({ text, values, name }));
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  /** Sends what is held without waiting for a statement that follows. */
+  sendHeld(): void {
+    this.#groups.sendHeld();
   }
 
   /** kysely's rows by a cursor, which would need another package. */
@@ -154,17 +174,25 @@ class PooledConnection implements TransactionalConnection {
     }
   }
 
-  async #execute(text: string, values: readonly unknown[] = []): Promise<GroupResult> {
-    const { name, isSentWithCommit = false } = findStatement(text) ?? {};
+  async #execute(text: string): Promise<GroupResult> {
     try {
-      return await this.#send({ config: { text, values, name }, isSentWithCommit });
+      return await this.#send(text, []);
     } catch (error) {
-      // Further queries would wait behind the one that timed out, or run the same stale statement.
-      if (isTimeout(error) || isStaleStatement(error)) void this.#client.end();
-      // Its own stack ends where the response was read.
-      if (error instanceof Error) Error.captureStackTrace(error);
-      throw toDomainError(error);
+      throw this.#explain(error);
     }
+  }
+
+  #send(text: string, values: readonly unknown[]): Promise<GroupResult> {
+    const { name, isSentWithCommit = false } = findStatement(text) ?? {};
+    return this.#groups.send({ text, values, name }, isSentWithCommit);
+  }
+
+  #explain(error: unknown): unknown {
+    // Further queries would wait behind the one that timed out, or run the same stale statement.
+    if (isTimeout(error) || isStaleStatement(error)) void this.#client.end();
+    // Its own stack ends where the response was read.
+    if (error instanceof Error) Error.captureStackTrace(error);
+    return toDomainError(error);
   }
 
   /** What kysely cannot do, such as COPY. */
@@ -180,23 +208,40 @@ class PooledConnection implements TransactionalConnection {
     this.#client.release(this.#isBroken);
   }
 
-  #run(config: StatementConfig, group: Group): Promise<GroupResult> {
-    const { text, values = [], name } = config;
-    if (name === undefined && !group.hasBegin && !group.hasCommit)
-      return this.#client.query(text, [...values]);
-    const { promise, resolve, reject } = Promise.withResolvers<GroupResult>();
-    const done = (error: unknown, result?: GroupResult): void =>
-      result === undefined ? reject(error) : resolve(result);
-    this.#client.query(
-      name === undefined ? new this.#grouped(config, group, done) : this.#toQuery(name, config, group, done),
-    );
-    return promise;
+  #run(statements: readonly Sent[], group: Group): void {
+    const last = statements.at(-1);
+    if (last === undefined || last.config.name !== undefined) return this.#runNamed(statements, group);
+    if (statements.length === 1) return this.#runBuilt(last, group);
+    // One that is built for its run is sent by itself, once those ahead of it have begun the transaction.
+    this.#runNamed(statements.slice(0, -1), { ...group, hasCommit: false }, (error) => {
+      if (error !== undefined) last.done(error);
+      else this.#runBuilt(last, { ...group, hasBegin: false });
+    });
+  }
+
+  #runBuilt({ config, done }: Sent, group: Group): void {
+    const { text, values = [] } = config;
+    if (group.hasBegin || group.hasCommit) this.#client.query(new this.#grouped(config, group, done));
+    else this.#client.query(text, [...values]).then((result) => done(undefined, result), done);
+  }
+
+  #runNamed(statements: readonly Sent[], group: Group, onEnd?: (error: unknown) => void): void {
+    const run = { ...group, statements: statements.map(({ config }) => this.#toNamed(config)) };
+    const query = new StatementQuery(this.#session, run, (error, results) => {
+      for (let at = 0; at < statements.length; at += 1) statements[at]?.done(error, results[at]);
+      onEnd?.(error);
+    });
+    this.#client.query(query);
   }
 
   /** `defineStatement` lets no other values in. */
-  #toQuery(given: string, { text, values }: StatementConfig, group: Group, done: Done): StatementQuery {
-    const name = this.#hasNamedStatements ? given : '';
-    const run = { name, text, values: (values ?? []) as readonly StatementValue[], ...group };
-    return new StatementQuery(this.#session, run, done);
+  #toNamed({ name = '', text, values = [] }: StatementConfig): NamedStatement {
+    const own = this.#hasNamedStatements ? name : '';
+    return { name: own, text, values: values as readonly StatementValue[] };
   }
+}
+
+function toQueryResult<R>({ command, rowCount, rows }: GroupResult): QueryResult<R> {
+  if (!CHANGING.has(command)) return { rows: rows as R[] };
+  return { rows: rows as R[], numAffectedRows: BigInt(rowCount ?? 0) };
 }

@@ -4,31 +4,50 @@
 /** What a named statement takes: how any other value is written depends on the type of its column. */
 export type StatementValue = string | number | boolean | Uint8Array | null | undefined;
 
-export type Run = {
+export type Part = {
   /** Under which the statement is prepared; empty for one that is prepared anew with each run. In ASCII. */
   readonly name: string;
   /** To prepare it with; undefined where the connection has it. */
   readonly text: string | undefined;
   readonly values: readonly StatementValue[];
-  /** With a BEGIN before it. */
+};
+
+export type Run = {
+  /** One after the other, at least one. */
+  readonly parts: readonly Part[];
+  /** With a BEGIN before them. */
   readonly hasBegin: boolean;
-  /** With a COMMIT behind it. */
+  /** With a COMMIT behind them. */
   readonly hasCommit: boolean;
 };
 
 /** Up to the Sync: the server skips what follows an error, so that a failed statement is not committed. */
-export function encodeRun({ name, text, values, hasBegin, hasCommit }: Run): Buffer {
+export function encodeRun({ parts, hasBegin, hasCommit }: Run): Buffer {
   const before = hasBegin ? BEGIN : NOTHING;
-  const prepare = text === undefined ? NOTHING : encodePrepare(name, text);
-  const after = hasCommit ? EXECUTE_AND_COMMIT : EXECUTE;
-  const start = before.length + prepare.length;
-  const length = bindLength(name, values);
-  const bytes = Buffer.allocUnsafe(start + length + after.length);
+  const after = hasCommit ? COMMIT_AND_SYNC : SYNC;
+  const binds = parts.map(toBind);
+  let length = before.length + after.length;
+  for (const bind of binds) length += bind.prepare.length + bind.length + EXECUTE.length;
+  const bytes = Buffer.allocUnsafe(length);
   bytes.set(before, 0);
-  bytes.set(prepare, before.length);
-  writeBind(bytes, start, { name, values, length });
-  bytes.set(after, start + length);
+  let at = before.length;
+  for (const bind of binds) {
+    bytes.set(bind.prepare, at);
+    at += bind.prepare.length;
+    writeBind(bytes, at, bind);
+    at += bind.length;
+    bytes.set(EXECUTE, at);
+    at += EXECUTE.length;
+  }
+  bytes.set(after, at);
   return bytes;
+}
+
+type Bind = Pick<Part, 'name' | 'values'> & { readonly prepare: Buffer; readonly length: number };
+
+function toBind({ name, text, values }: Part): Bind {
+  const prepare = text === undefined ? NOTHING : encodePrepare(name, text);
+  return { name, values, prepare, length: bindLength(name, values) };
 }
 
 /** The type, the length, an empty portal, the end of the name, two counts of values and one of result formats. */
@@ -46,8 +65,6 @@ function lengthOf(value: StatementValue): number {
   if (value === null || value === undefined) return 0;
   return typeof value === 'object' ? value.length : Buffer.byteLength(String(value));
 }
-
-type Bind = Pick<Run, 'name' | 'values'> & { readonly length: number };
 
 /** No format of results is named: they are texts. */
 function writeBind(bytes: Buffer, start: number, { name, values, length }: Bind): void {
@@ -82,12 +99,11 @@ const NOTHING = Buffer.alloc(0);
 /** Of nothing to the unnamed statement: two names, and three counts of none. */
 const BIND_NOTHING = message('B', '\0'.repeat(2 + 3 * 2));
 /** Of the unnamed portal, without a limit on rows. */
-const EXECUTE_ONE = message('E', '\0'.repeat(1 + 4));
+const EXECUTE = message('E', '\0'.repeat(1 + 4));
 const SYNC = message('S', '');
-const BEGIN = Buffer.concat([encodeParse('', 'begin'), BIND_NOTHING, EXECUTE_ONE]);
-const COMMIT = Buffer.concat([encodeParse('', 'commit'), BIND_NOTHING, EXECUTE_ONE]);
-const EXECUTE = Buffer.concat([EXECUTE_ONE, SYNC]);
-const EXECUTE_AND_COMMIT = Buffer.concat([EXECUTE_ONE, COMMIT, SYNC]);
+const BEGIN = Buffer.concat([encodeParse('', 'begin'), BIND_NOTHING, EXECUTE]);
+const COMMIT = Buffer.concat([encodeParse('', 'commit'), BIND_NOTHING, EXECUTE]);
+const COMMIT_AND_SYNC = Buffer.concat([COMMIT, SYNC]);
 
 /**
  * Closed, parsed and described. A run that failed may have left the statement behind; to close one that does not exist is no

@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { encodeRun, type Run } from '../../../../src/platform/store/pool/run-message.ts';
+import { encodeRun, type Part, type Run } from '../../../../src/platform/store/pool/run-message.ts';
 
 const BIND = 'B \\0name\\0';
 
 /** The messages, each as its type and its body, with bytes that are no text as `\0`. */
-function messagesOf(run: Partial<Run>): readonly string[] {
-  const bytes = encodeRun({
-    name: 'name',
-    text: undefined,
-    values: [],
-    hasBegin: false,
-    hasCommit: false,
-    ...run,
-  });
+function messagesOf(run: Partial<Run & Part>): readonly string[] {
+  const { hasBegin = false, hasCommit = false, name = 'name', text, values = [] } = run;
+  const { parts = [{ name, text, values }] } = run;
+  const bytes = encodeRun({ parts, hasBegin, hasCommit });
   const messages: string[] = [];
   for (let at = 0; at < bytes.length; ) {
     const length = bytes.readInt32BE(at + 1);
@@ -43,9 +38,17 @@ describe('the messages of a run', () => {
     expect(all).toEqual([...ends('begin'), bind, execute, ...ends('commit'), sync]);
   });
 
+  it('are those of several statements one after the other, up to one Sync', () => {
+    const parts = ['a', 'b'].map((name) => ({ name, text: undefined, values: [] }));
+    const bindOf = (name: string): string => `B \\0${name}\\0${'\\0'.repeat(6)}`;
+    const all = messagesOf({ parts, hasBegin: true });
+    expect(all).toEqual([...ends('begin'), bindOf('a'), EXECUTE, bindOf('b'), EXECUTE, SYNC]);
+  });
+
   it('have each value as text or as bytes, with its length', () => {
     const values = ['ä', 7, true, null, undefined, Uint8Array.of(0x61, 0x62), ''];
-    const bytes = encodeRun({ name: '', text: undefined, values, hasBegin: false, hasCommit: false });
+    const parts = [{ name: '', text: undefined, values }];
+    const bytes = encodeRun({ parts, hasBegin: false, hasCommit: false });
     // Behind type, length and two empty names.
     const parameters = bytes.subarray(7, bytes.readInt32BE(1) + 1).toString('latin1');
     const length = (value: number): string => `\0\0\0${String.fromCharCode(value)}`;

@@ -1,11 +1,12 @@
 // What a run of a named statement sends, what it makes of the messages that come, and when a statement is prepared again.
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  type NamedStatement,
   StatementQuery,
   type StatementRun,
   type StatementSession,
 } from '../../../../src/platform/store/pool/statement-query.ts';
-import type { GroupResult } from '../../../../src/platform/store/statement-group.ts';
+import type { GroupResult } from '../../../../src/platform/store/pool/statement-group.ts';
 
 const FIELDS = [
   { name: 'id', dataTypeID: 1 },
@@ -13,7 +14,7 @@ const FIELDS = [
 ];
 
 let session: StatementSession;
-let outcome: { readonly error: unknown; readonly result: GroupResult | undefined } | undefined;
+let outcome: { readonly error: unknown; readonly results: readonly GroupResult[] } | undefined;
 beforeEach(() => {
   outcome = undefined;
   const size = (text: string): number => JSON.parse(text);
@@ -21,9 +22,11 @@ beforeEach(() => {
 });
 
 /** Starts a run; returns it, and the types of the messages that it sends. */
-function start(given: Partial<StatementRun> = {}) {
-  const run = { name: 'statement', text: 'select', values: [], hasBegin: false, hasCommit: false, ...given };
-  const query = new StatementQuery(session, run, (error, result) => (outcome = { error, result }));
+function start(given: Partial<StatementRun & NamedStatement> = {}) {
+  const { hasBegin = false, hasCommit = false, name = 'statement', text = 'select', values = [] } = given;
+  const { statements = [{ name, text, values }] } = given;
+  const run = { statements, hasBegin, hasCommit };
+  const query = new StatementQuery(session, run, (error, results) => (outcome = { error, results }));
   let types = '';
   const write = (bytes: Buffer): void => {
     for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1))
@@ -46,11 +49,11 @@ describe('a run of a named statement', () => {
     expect(first.types).toBe('CPDBES');
     first.query.handleRowDescription({ fields: FIELDS });
     finish(first.query, ['a', '1']);
-    expect(outcome?.result).toEqual({ command: 'SELECT', rowCount: 1, rows: [{ id: 'a', size: 1 }] });
+    expect(outcome?.results).toEqual([{ command: 'SELECT', rowCount: 1, rows: [{ id: 'a', size: 1 }] }]);
     const second = start();
     expect(second.types).toBe('BES');
     finish(second.query, ['b', null], [null, '2']);
-    expect(outcome?.result?.rows).toEqual([
+    expect(outcome?.results[0]?.rows).toEqual([
       { id: 'b', size: null },
       { id: null, size: 2 },
     ]);
@@ -61,7 +64,7 @@ describe('a run of a named statement', () => {
     query.handleRowDescription({ fields: FIELDS });
     const error = new Error('failed');
     query.handleError(error);
-    expect(outcome).toEqual({ error, result: undefined });
+    expect(outcome).toEqual({ error, results: [] });
     expect(start().types).toBe('CPDBES');
   });
 
@@ -92,7 +95,7 @@ describe('a run of a named statement', () => {
       query.handleDataRow({ fields: ['a', size] });
       for (const text of ['INSERT 0 1', 'COMMIT']) query.handleCommandComplete({ text });
       query.handleReadyForQuery();
-      expect(outcome?.result).toEqual({ command: 'COMMIT', rowCount: 0, rows: [] });
+      expect(outcome?.results).toEqual([{ command: 'COMMIT', rowCount: 0, rows: [] }]);
     },
   );
 
@@ -102,5 +105,33 @@ describe('a run of a named statement', () => {
     finish(query);
     const { error, types } = start({ text: 'select another' });
     expect([error?.message, types]).toEqual(['two statements are named statement', '']);
+  });
+
+  it('has the results of all its statements, of which the last one loses its rows to a COMMIT', () => {
+    const statements = ['a', 'b'].map((name) => ({ name, text: `select ${name}`, values: [] }));
+    const { query, types } = start({ statements, hasBegin: true, hasCommit: true });
+    expect(types).toBe('PBECPDBECPDBEPBES');
+    query.handleCommandComplete({ text: 'BEGIN' });
+    for (const id of ['1', '2']) {
+      query.handleRowDescription({ fields: FIELDS });
+      query.handleDataRow({ fields: [id, null] });
+      query.handleCommandComplete({ text: 'SELECT 1' });
+    }
+    query.handleCommandComplete({ text: 'COMMIT' });
+    query.handleReadyForQuery();
+    expect(outcome?.results).toEqual([
+      { command: 'SELECT', rowCount: 1, rows: [{ id: '1', size: null }] },
+      { command: 'COMMIT', rowCount: 0, rows: [] },
+    ]);
+    expect(start({ statements }).types).toBe('BEBES');
+  });
+
+  it('has the results of the statements before the one that failed', () => {
+    const statements = ['a', 'b'].map((name) => ({ name, text: `select ${name}`, values: [] }));
+    const { query } = start({ statements, hasBegin: true });
+    for (const text of ['BEGIN', 'UPDATE 2']) query.handleCommandComplete({ text });
+    const error = new Error('failed');
+    query.handleError(error);
+    expect(outcome).toEqual({ error, results: [{ command: 'UPDATE', rowCount: 2, rows: [] }] });
   });
 });

@@ -1,11 +1,11 @@
 // What a transaction sends together: BEGIN with its first statement, COMMIT with its last, and neither where it has no statement.
 // An error anywhere in a group leaves nothing committed and the connection usable.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase, type Store } from '../../../src/platform/store/database.ts';
-import { sql } from '../../../src/platform/store/sql.ts';
-import { defineStatement } from '../../../src/platform/store/statement.ts';
-import { type GroupResult, groupStatements } from '../../../src/platform/store/statement-group.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
+import { openDatabase, type Store } from '../../../../src/platform/store/database.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
+import { defineStatement } from '../../../../src/platform/store/statement.ts';
+import { StatementGroups } from '../../../../src/platform/store/pool/statement-group.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 
 const addUser = defineStatement('test-add-user', (db, { email }: { readonly email: string }) =>
   db.insertInto('users').values({ email }).compile(),
@@ -19,12 +19,16 @@ const addUserLast = defineStatement(
 
 describe('the groups', () => {
   const sent: string[] = [];
-  const run = groupStatements(async ({ text }, { hasBegin, hasCommit }): Promise<GroupResult> => {
-    sent.push([...(hasBegin ? ['begin'] : []), text, ...(hasCommit ? ['commit'] : [])].join(' + '));
-    return { command: hasCommit ? 'COMMIT' : 'SELECT', rows: [] };
+  let groups: StatementGroups;
+  beforeEach(() => {
+    sent.length = 0;
+    groups = new StatementGroups((statements, { hasBegin, hasCommit }) => {
+      const texts = statements.map(({ config }) => config.text);
+      sent.push([...(hasBegin ? ['begin'] : []), ...texts, ...(hasCommit ? ['commit'] : [])].join(' + '));
+      for (const { config, done } of statements) done(undefined, { command: config.text, rows: [] });
+    });
   });
-  const send = (text: string, isSentWithCommit = false) => run({ config: { text }, isSentWithCommit });
-  beforeEach(() => void (sent.length = 0));
+  const send = (text: string, isSentWithCommit = false) => groups.send({ text }, isSentWithCommit);
 
   it.each<readonly [readonly string[], readonly string[]]>([
     [
@@ -54,6 +58,34 @@ describe('the groups', () => {
   ])('%j are sent as %j', async (texts, expected) => {
     for (const text of texts) await send(text, text === 'last');
     expect(sent).toEqual(expected);
+  });
+
+  it.each<readonly [readonly string[], readonly string[]]>([
+    [
+      ['begin', 'held', 'held', 'a', 'b', 'commit'],
+      ['begin + held + held + a', 'b', 'commit'],
+    ],
+    [
+      ['begin', 'a', 'held', 'last', 'commit'],
+      ['begin + a', 'held + last + commit'],
+    ],
+    [['begin', 'held', 'commit'], ['begin + held + commit']],
+    [['begin', 'held', 'rollback'], []],
+    [
+      ['begin', 'held', 'now', 'held', 'commit'],
+      ['begin + held', 'held + commit'],
+    ],
+    [['held'], ['held']],
+  ])('with statements that are held, %j are sent as %j', async (texts, expected) => {
+    const held: Promise<PromiseSettledResult<unknown>[]>[] = [];
+    for (const text of texts) {
+      if (text === 'held') held.push(Promise.allSettled([groups.hold({ text })]));
+      else if (text === 'now') groups.sendHeld();
+      else await send(text, text === 'last');
+    }
+    expect(sent).toEqual(expected);
+    const status = texts.includes('rollback') ? 'rejected' : 'fulfilled';
+    for (const [one] of await Promise.all(held)) expect(one?.status).toBe(status);
   });
 
   it('have no statement after the one that is sent with the commit', async () => {
