@@ -8,6 +8,7 @@ import { FrameTooLarge, ProtocolError } from './protocol/frame.ts';
 import type { CallFailure, Message } from './protocol/messages.ts';
 import { RunningCall } from './running-call.ts';
 import { toFailure } from './thrown-error.ts';
+import { describeUncaught } from './uncaught.ts';
 
 export type DispatchedParts = { readonly methods: Methods; readonly app: AppMethod | undefined };
 
@@ -46,7 +47,13 @@ export class Dispatcher {
     this.#calls.set(id, { running, app });
     const work = app === undefined ? this.#run(id, method, params, running) : this.#serve(app, params);
     void work
-      .catch((error: unknown) => this.#fail(id, toFailure(error, running.signal, method.startsWith('auth.'))))
+      .catch((error: unknown) => {
+        const failure = toFailure(error, running.signal, method.startsWith('auth.'));
+        this.#fail(id, failure);
+        // For the operator, without its message. An exception of a handler with a status is a response.
+        if (failure.kind === 'thrown' && failure.status === undefined)
+          running.log('error', `${method}${ofRun(params)} has thrown ${describeUncaught(error)}`);
+      })
       .finally(() => this.#calls.delete(id));
   }
 
@@ -93,4 +100,9 @@ export class Dispatcher {
     const code = error.kind === 'refused' ? error.code : 'invalid';
     asked.reject(new Refusal(code, error.kind === 'cancelled' ? 'the call was cancelled' : error.message));
   }
+}
+
+function ofRun(params: unknown): string {
+  const isRun = typeof params === 'object' && params !== null && 'run_id' in params;
+  return isRun && typeof params.run_id === 'string' ? ` of run ${params.run_id}` : '';
 }

@@ -4,8 +4,16 @@ import { join, resolve } from 'node:path';
 import type { Log } from '../base/log.ts';
 import type { Issue, Parsed } from '../base/schema.ts';
 import { createAgentServer } from './agent-server/agent-server.ts';
+import { INPUT_VARIABLE, MAX_INPUT_BYTES } from './agent-server/contract.ts';
 import { openBundleDirectory } from './agent-server/configuration/bundle-directory.ts';
 import { loadDeployment } from './agent-server/configuration/deployment.ts';
+import {
+  type DeploymentInput,
+  hostVariables,
+  networkVariables,
+  parseDeploymentInput,
+  settingsIn,
+} from './agent-server/configuration/deployment-input.ts';
 import { type GraphFile, parseGraphFile } from './agent-server/configuration/graph-file.ts';
 import {
   agentVariables,
@@ -19,6 +27,7 @@ import { WorkerStartError } from './agent-server/workers/worker.ts';
 import { parsePlatformConfig, type PlatformConfig, stateHome } from './config.ts';
 import { openPlatform, type Platform, type PlatformParts } from './platform.ts';
 import { openStorage, type Storage } from './storage.ts';
+import type { MasterKeySource } from './vault/master-keys.ts';
 
 export type AgentConfig = {
   /** The configuration file. */
@@ -28,10 +37,15 @@ export type AgentConfig = {
   readonly settings: AgentSettings;
   /** Database, vault and limits. */
   readonly ground: PlatformConfig;
+  /** Of an instance of a deployment. */
+  readonly input: DeploymentInput | undefined;
 };
 
 /** For the check of misspelt ones. */
 export const knownVariables: readonly string[] = [...agentVariables, 'SALLYPORT_PLATFORM_'];
+
+/** Where an instance of a deployment finds its input. */
+export const inputDescriptor = { variable: INPUT_VARIABLE, maxBytes: MAX_INPUT_BYTES };
 
 /** Variables of the platform that mean the same here. */
 const SHARED = /^(?:DATABASE_URL$|SALLYPORT_PLATFORM_(?:DATABASE_|VAULT_|LIMITS_|TRUSTED_PROXIES$))/;
@@ -44,48 +58,81 @@ const LIMITS = {
   ...{ connections: 8192, connections_per_address: 1024 },
 };
 
-/** `document`: the parsed configuration file at `path`. An issue of a variable names it. */
+export type GivenConfig = {
+  /** The parsed configuration file at `path`. */
+  readonly document: unknown;
+  readonly path: string;
+  /** What an instance of a deployment has read, as text. */
+  readonly input?: string | undefined;
+};
+
+/** An issue of a variable names it. */
 export function parseAgentConfig(
-  { document, path }: { readonly document: unknown; readonly path: string },
+  { document, path, input: text }: GivenConfig,
+  env: NodeJS.ProcessEnv,
+): Parsed<AgentConfig> {
+  const read = text === undefined ? undefined : parseDeploymentInput(text);
+  if (read?.ok === false) return read;
+  const input = read?.value;
+  return parseWithInput({ document, path }, input, {
+    ...env,
+    ...(input && { ...settingsIn(input.variables), DATABASE_URL: input.databaseUrl }),
+  });
+}
+
+function parseWithInput(
+  { document, path }: GivenConfig,
+  input: DeploymentInput | undefined,
   env: NodeJS.ProcessEnv,
 ): Parsed<AgentConfig> {
   const file = parseGraphFile(document, Number(process.versions.node.split('.')[0]));
   const variables = parseAgentVariables(env);
   if (!file.ok || !variables.ok) return { ok: false, issues: issuesOf(file, variables) };
-  const settings = toAgentSettings(variables.value, file.value.auth !== undefined);
+  const settings = toAgentSettings(variables.value, file.value.auth !== undefined, input?.deployment);
   const ground = parsePlatformConfig(
     {
       data_dir: variables.value.data_dir ?? join(stateHome(env), 'sallyport', 'agent-server'),
       limits: LIMITS,
+      runner: { start: false },
       log: { level: variables.value.log_level },
     },
     Object.fromEntries(Object.entries(env).filter(([name]) => SHARED.test(name))),
   );
   if (!settings.ok || !ground.ok) return { ok: false, issues: issuesOf(settings, ground) };
   const parts = { file: file.value, variables: variables.value, settings: settings.value };
-  return { ok: true, value: { path: resolve(path), ...parts, ground: ground.value } };
+  // A deployment has its database for itself, on a server that it shares with the platform.
+  const database = { ...ground.value.database, hasRuntimeRole: input === undefined };
+  return { ok: true, value: { path: resolve(path), ...parts, ground: { ...ground.value, database }, input } };
 }
 
 function issuesOf(...all: readonly Parsed<unknown>[]): readonly Issue[] {
   return all.flatMap((one) => (one.ok ? [] : one.issues));
 }
 
+export type AgentServerParts = Pick<PlatformParts, 'log' | 'writeRequest' | 'version' | 'program'> & {
+  readonly env: NodeJS.ProcessEnv;
+};
+
 /** Throws an Error that says what the operator must change; issues are of the configuration file. */
 export async function openAgentServer(
-  { path, file, variables, settings, ground }: AgentConfig,
-  parts: Pick<PlatformParts, 'log' | 'writeRequest' | 'version' | 'program'> & {
-    readonly env: NodeJS.ProcessEnv;
-  },
+  { path, file, variables, settings, ground, input }: AgentConfig,
+  parts: AgentServerParts,
 ): Promise<Parsed<Platform>> {
   const { log, env, ...rest } = parts;
   await using opened = new AsyncDisposableStack();
   const bundles = opened.adopt(await openBundleDirectory(ground.dataDirectory), (one) => one.close());
   const loaded = await loadDeployment(file, path, {
     ...{ bundles: bundles.path, env },
+    workerVariables: input && {
+      ...networkVariables(env),
+      ...input.variables,
+      ...hostVariables(input.deployment),
+    },
     variables: {
       isOpenOnLoopback: settings.access === 'none' && settings.isLoopback,
       corsOrigins: variables.cors_origins,
       mountPrefix: variables.mount_prefix,
+      errorFormat: variables.error_format,
       defaultConfigs: new Map(Object.entries(variables.default_configs)),
     },
   });
@@ -93,11 +140,14 @@ export async function openAgentServer(
   for (const warning of loaded.value.warnings) log.warn(warning);
   const { deployment } = loaded.value;
   const { module, ...service } = createAgentServer({ deployment, settings });
-  const storage = openGround(ground, log);
-  const { listen } = variables;
+  const masterKeys: MasterKeySource = { ...ground.vault, masterKey: input?.masterKey };
+  const storage = openGround(ground, masterKeys, log);
   const opening = openPlatform(ground, {
-    ...{ ...rest, log, storage, modules: [module] },
-    service: { ...service, listen, listenSetting: '--listen or SALLYPORT_AGENT_LISTEN' },
+    ...{ ...rest, log, storage, masterKeys, modules: [module] },
+    service: {
+      ...{ ...service, isBehindProxy: input !== undefined },
+      ...{ listen: variables.listen, listenSetting: '--listen or SALLYPORT_AGENT_LISTEN' },
+    },
   });
   const platform = await opening.catch(toIssue);
   if ('loc' in platform) return { ok: false, issues: [platform] };
@@ -120,10 +170,10 @@ function toIssue(error: unknown): Issue {
   return { loc: [error.failure.key], msg: error.failure.message, type: 'value_error' };
 }
 
-async function openGround(ground: PlatformConfig, log: Log): Promise<Storage> {
+async function openGround(ground: PlatformConfig, masterKeys: MasterKeySource, log: Log): Promise<Storage> {
   const storage = await openStorage(ground, log);
   try {
-    await prepareGround(storage.pools.writes, ground.vault);
+    await prepareGround(storage.pools.writes, masterKeys);
     return storage;
   } catch (error) {
     await storage.close();

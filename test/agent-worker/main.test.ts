@@ -100,7 +100,7 @@ it('runs a graph, whose checkpoints go to the server, and serves the application
   );
   expect(end).toMatchObject({ status: 'success', values: '{"text":"hello deployment"}' });
   expect(events).toMatchObject([{ event: 'updates', data: '{"greet":{"text":"hello deployment"}}' }]);
-  expect(methods).toContain('checkpoint.put');
+  expect(methods).toContain('checkpoint.put_all');
 
   const request = { method: 'GET', url: 'http://a.test/', headers: [], hasBody: false };
   const { status, body } = await workers.request(request, undefined, {

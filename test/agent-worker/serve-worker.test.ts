@@ -84,6 +84,16 @@ describe('a call', () => {
     expect(await worker.next()).toEqual({ type: 'error', id: 7, error });
   });
 
+  it('that throws leaves a line for the operator, without the message of the error', async () => {
+    await using worker = await servedWorker(methods(() => Promise.reject(new CustomError('of a user'))));
+    worker.send(CALL);
+    await worker.next();
+    const line = await worker.next();
+    expect(line).toMatchObject({ type: 'log', level: 'error', of: 7 });
+    expect(JSON.stringify(line)).toMatch(/run\.start of run r has thrown CustomError at .*serve-worker/);
+    expect(JSON.stringify(line)).not.toContain('of a user');
+  });
+
   class OwnException extends HTTPException {}
   const ofClient = { status: 401, headers: { 'set-cookie': 'sid=internal' } };
   it.each([

@@ -11,7 +11,7 @@ type Write = StoredCheckpoint['writes'][number];
 
 export type MemoryCheckpoints = {
   readonly callServer: CallContext['callServer'];
-  /** Every call that came, in order. */
+  /** Every call that came, in order; behind several puts that came together, each of them. */
   readonly calls: { readonly method: string; readonly params: unknown }[];
   /** Called before each call is handled: what it throws is the result. */
   onCall: (method: string, params: unknown) => Promise<void> | void;
@@ -74,6 +74,11 @@ export function createMemoryCheckpoints(): MemoryCheckpoints {
       }
       return null;
     },
+    'checkpoint.put_all': ({ thread_id, puts: all, put_writes: allWrites }) => {
+      for (const put of all) handlers['checkpoint.put']({ ...put, thread_id });
+      for (const one of allWrites) handlers['checkpoint.put_writes']({ ...one, thread_id });
+      return null;
+    },
     'checkpoint.delete_thread': ({ thread_id }) => {
       for (let index = puts.length - 1; index >= 0; index -= 1) {
         if (puts[index]?.thread_id === thread_id) puts.splice(index, 1);
@@ -86,7 +91,7 @@ export function createMemoryCheckpoints(): MemoryCheckpoints {
     calls: [],
     onCall: () => {},
     async callServer(method, params) {
-      memory.calls.push({ method, params });
+      memory.calls.push({ method, params }, ...partsOf(method, params));
       await memory.onCall(method, params);
       // As if it had been sent: later than this turn of the event loop, and nothing is shared with the graph.
       await new Promise(setImmediate);
@@ -94,4 +99,14 @@ export function createMemoryCheckpoints(): MemoryCheckpoints {
     },
   };
   return memory;
+}
+
+/** What was sent together, as if each had come by itself. */
+function partsOf(method: string, params: unknown): MemoryCheckpoints['calls'] {
+  if (method !== 'checkpoint.put_all') return [];
+  const { thread_id, puts, put_writes: all } = params as ServerCalls['checkpoint.put_all']['params'];
+  return [
+    ...puts.map((put) => ({ method: 'checkpoint.put', params: { ...put, thread_id } })),
+    ...all.map((one) => ({ method: 'checkpoint.put_writes', params: { ...one, thread_id } })),
+  ];
 }

@@ -14,7 +14,9 @@ import type { GraphWorkers } from '../../src/platform/agent-server/workers/graph
 import { WorkerError } from '../../src/platform/agent-server/workers/worker-error.ts';
 import { createScratch } from './scratch.ts';
 
-export type TestGateOptions = Partial<Pick<GateParts, 'settings' | 'keys' | 'handlerTimeoutMs'>> & {
+export type TestGateOptions = Partial<
+  Pick<GateParts, 'settings' | 'keys' | 'callers' | 'handlerTimeoutMs'>
+> & {
   readonly auth?: Auth;
   readonly disableStudio?: boolean;
   readonly http?: Partial<HttpSettings>;
@@ -34,6 +36,7 @@ const HTTP: HttpSettings = {
   },
   configurableHeaders: { includes: undefined, excludes: [] },
   mountPrefix: '',
+  errorFormat: 'json',
 };
 
 /** Everybody sees everything. */
@@ -62,11 +65,17 @@ export function ownerAuth(): Auth {
 }
 
 export function createTestGate(options: TestGateOptions): Gate {
-  const { settings = { access: 'handler', isStudio: false }, disableStudio = false, keys, onLine } = options;
+  const {
+    settings = { access: 'handler', isStudio: false },
+    disableStudio = false,
+    keys,
+    callers,
+    onLine,
+  } = options;
   const { handlerTimeoutMs, workers = noWorkers } = options;
   return createGate({
     deployment: { auth: { disableStudio }, http: { ...HTTP, ...options.http } },
-    ...{ settings, keys, workers },
+    ...{ settings, keys, callers, workers },
     log: createLog('info', { write: (line) => void onLine?.(line) }),
     ...(handlerTimeoutMs === undefined ? {} : { handlerTimeoutMs }),
   });

@@ -1,7 +1,6 @@
 // The checkpoint saver that graphs get: derived from the base class of the deployment's own library, and without storage of its
 // own. Each call of the server has one, which ends with the call.
 import type { BaseSaver, GraphConfig, Library, Serializer } from '../graphs/library.ts';
-import type { CallContext } from '../method.ts';
 import type { CheckpointPlace, ServerCalls } from '../protocol/calls.ts';
 import type { JsonObject } from '../protocol/messages.ts';
 import { createNextVersion } from './channel-version.ts';
@@ -15,7 +14,7 @@ import {
   withSends,
   writeTuple,
 } from './checkpoint-tuple.ts';
-import { createPutTracker, type PutTracker } from './put-tracker.ts';
+import { createPutTracker, type PutParts, type PutTracker } from './put-tracker.ts';
 import { createResumeMark, isForAnyTask, isOfCommand } from './resume-mark.ts';
 import { writeTyped } from './typed-value.ts';
 
@@ -42,14 +41,10 @@ export type Saver = BaseSaver & {
   end(): Promise<void>;
 };
 
-export type SaverParts = {
-  readonly callServer: CallContext['callServer'];
-  /** The run that the saver is for. */
+export type SaverParts = PutParts & {
   readonly runId?: string;
   /** What a checkpoint has in its metadata besides what the library gives it. */
   describe?(config: GraphConfig): JsonObject;
-  /** Called once, instead of a rejection, when something cannot be stored. */
-  onFailure?(error: unknown): void;
 };
 
 export type CreateSaver = (parts: SaverParts) => Saver;
@@ -74,10 +69,12 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
     constructor(parts: SaverParts) {
       super();
       this.#parts = parts;
-      this.#puts = createPutTracker(parts.onFailure);
+      this.#puts = createPutTracker(parts);
     }
 
     async getTuple(config: GraphConfig): Promise<CheckpointTuple | undefined> {
+      // The server reads what it was given before.
+      this.#puts.flush();
       const tuple = await loadTuple(this.#parts, this.serde, config);
       if (tuple === undefined) return undefined;
       this.#writes = tuple.pendingWrites;
@@ -87,18 +84,16 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
     }
 
     list(config: GraphConfig, options?: ListOptions): AsyncGenerator<CheckpointTuple> {
+      this.#puts.flush();
       return listTuples(this.#parts, this.serde, config, options ?? {});
     }
 
     async put(
       ...[config, checkpoint, metadata, newVersions]: Parameters<Saver['put']>
     ): Promise<GraphConfig> {
-      const { callServer, describe } = this.#parts;
       const place = threadPlace(config);
-      const described = { ...describe?.(config), ...metadata };
-      await this.#puts.track(async () =>
-        callServer('checkpoint.put', await writeTuple(this.serde, place, checkpoint, described, newVersions)),
-      );
+      const described = { ...this.#parts.describe?.(config), ...metadata };
+      await this.#puts.put(() => writeTuple(this.serde, place, checkpoint, described, newVersions));
       return { configurable: configurableOf({ ...place, checkpoint_id: checkpoint.id }) };
     }
 
@@ -106,13 +101,14 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
       const { runId } = this.#parts;
       const isResumed = runId !== undefined && writes.some(([channel]) => isOfCommand(taskId, channel));
       const mark = isResumed ? createResumeMark(this.#writes) : undefined;
-      return this.#puts.track(async () => {
-        if (mark !== undefined) await putWrites(this.#parts, this.serde, config, [mark], runId ?? '');
-        await putWrites(this.#parts, this.serde, config, writes, taskId);
-      });
+      return this.#puts.putWrites(
+        () => toPutWrites(this.serde, config, writes, taskId),
+        mark && (() => toPutWrites(this.serde, config, [mark], runId ?? '')),
+      );
     }
 
     async deleteThread(threadId: string): Promise<void> {
+      this.#puts.flush();
       await this.#parts.callServer('checkpoint.delete_thread', { thread_id: threadId });
     }
 
@@ -192,13 +188,12 @@ function threadPlace(config: GraphConfig): CheckpointPlace {
   return place;
 }
 
-async function putWrites(
-  { callServer }: SaverParts,
+async function toPutWrites(
   serde: Serializer,
   config: GraphConfig,
-  writes: readonly [string, unknown][],
+  writes: readonly (readonly [string, unknown])[],
   taskId: string,
-): Promise<void> {
+): Promise<ServerCalls['checkpoint.put_writes']['params']> {
   const place = placeOf(config);
   if (place?.checkpoint_id === undefined) {
     throw new Error('Writes need `configurable.thread_id` and `configurable.checkpoint_id`.');
@@ -208,11 +203,7 @@ async function putWrites(
     channel,
     value: await writeTyped(serde, value),
   }));
-  await callServer('checkpoint.put_writes', {
-    ...place,
-    task_id: taskId,
-    writes: await Promise.all(written),
-  });
+  return { ...place, task_id: taskId, writes: await Promise.all(written) };
 }
 
 /** Undefined without a thread. */

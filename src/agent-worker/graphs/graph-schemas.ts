@@ -27,8 +27,8 @@ export function createSchemasMethod(
   library: Library,
   findGraph: (graphId: string) => GraphSource,
 ): Method<'graph.schemas'> {
-  return async ({ graph_id }) => {
-    const graph = await findGraph(graph_id)({ config: { configurable: {} }, purpose: 'assistants.read' });
+  return async ({ graph_id, config: given = { configurable: {} } }) => {
+    const graph = await findGraph(graph_id)({ config: given, purpose: 'assistants.read' });
     const found = await readSchemas(graph, library);
     const { input = null, output = null, state = null, config = null } = found ?? {};
     const schemas = { input_schema: input, output_schema: output, state_schema: state };

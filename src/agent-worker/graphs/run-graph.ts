@@ -38,6 +38,9 @@ type Run = {
   readonly library: Library;
 };
 
+/** How much of a run may be executed again after its worker was lost, more than the graph itself has not stored. */
+const PUT_DELAY_MS = 30;
+
 export async function runGraph(params: RunToStart, context: CallContext, parts: RunParts): Promise<RunEnd> {
   const { library, createSaver, source } = parts;
   const config = parseRunConfig(params);
@@ -50,6 +53,7 @@ export async function runGraph(params: RunToStart, context: CallContext, parts: 
     runId: params.run_id,
     describe: (found) => describeCheckpoint(found, hidden),
     onFailure: (error) => broken.abort(error),
+    delayMs: params.durability === 'async' ? PUT_DELAY_MS : 0,
   });
   const signal = AbortSignal.any([context.signal, broken.signal]);
   try {

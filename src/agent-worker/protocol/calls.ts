@@ -22,7 +22,10 @@ export type WorkerCalls = {
     /** The configurable of the new checkpoint, and the state after it. */
     readonly result: { readonly configurable: JsonObject; readonly state: JsonText };
   };
-  readonly 'graph.schemas': { readonly params: { readonly graph_id: string }; readonly result: JsonText };
+  readonly 'graph.schemas': {
+    readonly params: { readonly graph_id: string; readonly config?: JsonObject };
+    readonly result: JsonText;
+  };
   readonly 'graph.drawing': {
     readonly params: {
       readonly graph_id: string;
@@ -78,6 +81,15 @@ export type ServerCalls = {
     readonly params: CheckpointPlace & {
       readonly task_id: string;
       readonly writes: readonly { readonly idx: number; readonly channel: string; readonly value: Typed }[];
+    };
+    readonly result: null;
+  };
+  /** Several of both, which are stored together or not at all. */
+  readonly 'checkpoint.put_all': {
+    readonly params: {
+      readonly thread_id: string;
+      readonly puts: readonly Omit<ServerCalls['checkpoint.put']['params'], 'thread_id'>[];
+      readonly put_writes: readonly Omit<ServerCalls['checkpoint.put_writes']['params'], 'thread_id'>[];
     };
     readonly result: null;
   };

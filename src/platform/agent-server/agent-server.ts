@@ -6,7 +6,10 @@ import type { ErrorFormat } from '../api/contract/error-formats.ts';
 import type { Metrics } from '../api/metrics.ts';
 import type { DocumentOptions } from '../api/openapi/documents.ts';
 import type { Route } from '../api/route.ts';
+import type { Server } from '../api/server.ts';
 import type { Module } from '../module.ts';
+import { createControlAccess } from './access/control-access.ts';
+import { createGatewayAccess } from './access/gateway-access.ts';
 import { createKeyAccess } from './access/key-access.ts';
 import { createAppFallback } from './app/app-fallback.ts';
 import { createAssistantRoutes } from './assistants/assistant-routes.ts';
@@ -16,6 +19,7 @@ import { agentServer } from './module.ts';
 import { type RunningParts, startParts } from './running-parts.ts';
 import { createRunRoutes } from './runs/run-routes.ts';
 import { createThreadStreamRoute } from './streams/thread-stream-route.ts';
+import { type ControlParts, createControlRoutes } from './system/control-routes.ts';
 import { withAgentDocuments } from './system/document-routes.ts';
 import { errorsOf, finishRoutes, toCors } from './system/finished-routes.ts';
 import { createLaterRoutes } from './system/later-routes.ts';
@@ -27,6 +31,7 @@ export type AgentServer = {
   readonly errors: ErrorFormat;
   withDocuments(options: DocumentOptions): readonly Route[];
   onMetrics(metrics: Metrics): void;
+  onServer(server: Pick<Server, 'running' | 'streams'>): void;
   /** The application of the deployment. */
   fallback(): Fallback | undefined;
 };
@@ -36,8 +41,9 @@ type Served = { readonly deployment: Deployment; readonly settings: AgentSetting
 export function createAgentServer(served: Served): AgentServer {
   const { http } = served.deployment;
   const { settings } = served;
-  const finish = (routes: readonly Route[]): readonly Route[] => finishRoutes(routes, { http, settings });
+  const finish = (routes: readonly Route[]): readonly Route[] => finishRoutes(routes, http);
   let metrics: Metrics | undefined;
+  let server: Pick<Server, 'running' | 'streams'> | undefined;
   let running: RunningParts | undefined;
   /** Routes are made after the start. */
   const parts = (): RunningParts => {
@@ -45,21 +51,25 @@ export function createAgentServer(served: Served): AgentServer {
     return running;
   };
   return {
-    errors: errorsOf(settings),
+    errors: errorsOf(http),
     fallback() {
       if (!http.hasApp) return undefined;
       const { workers, gate } = parts();
-      const format = { errors: errorsOf(settings), cors: toCors(http.cors) };
+      const format = { errors: errorsOf(http), cors: toCors(http.cors) };
       return { ...createAppFallback(workers, gate.appAccess), ...format };
     },
     onMetrics: (created) => void (metrics = created),
-    withDocuments: ({ routes, version, isReady }) =>
-      withAgentDocuments({
+    onServer: (opened) => void (server = opened),
+    withDocuments: ({ routes, version, isReady }) => [
+      ...withAgentDocuments({
         ...{ routes, version, isReady, finish, access: parts().gate.access },
+        servedAs: settings.servedAs,
         isDisabled: http.disabled.has('meta'),
         operators: operatorsOf(settings, parts()),
         metrics: () => metrics,
       }),
+      ...controlRoutesOf(parts(), () => server),
+    ],
     module: {
       ...agentServer,
       async start(context) {
@@ -75,9 +85,16 @@ export function createAgentServer(served: Served): AgentServer {
 }
 
 /** A handler lets users of the deployment in: of those who are not, the ones with a key operate it. */
-function operatorsOf({ access }: AgentSettings, { gate, keys }: RunningParts): Access | undefined {
+function operatorsOf({ access }: AgentSettings, { gate, keys, callers }: RunningParts): Access | undefined {
   if (access !== 'handler') return gate.access;
+  if (callers !== undefined) return createGatewayAccess({ callers, readHeaders: () => ({}) });
   return keys && createKeyAccess({ keys, readHeaders: () => ({}) });
+}
+
+/** Of an instance of a deployment. No prefix of the configuration is before their paths. */
+function controlRoutesOf({ callers, queue }: RunningParts, server: ControlParts['server']): readonly Route[] {
+  if (callers === undefined) return [];
+  return createControlRoutes({ access: createControlAccess(callers), queue, server });
 }
 
 function routesOf({ deployment, settings }: Served, parts: RunningParts): readonly Route[] {
@@ -85,7 +102,7 @@ function routesOf({ deployment, settings }: Served, parts: RunningParts): readon
     ...createAssistantRoutes({ ...parts, deployment }),
     ...createThreadRoutes({ ...parts, deployment }),
     createThreadStreamRoute(parts),
-    ...createRunRoutes({ ...parts, deployment }),
+    ...createRunRoutes({ ...parts, deployment, threadPendingRuns: settings.threadPendingRuns }),
     ...createLaterRoutes(parts.gate.access),
     ...(settings.allowsTruncate ? [createTruncateRoute(parts.gate.access)] : []),
   ];

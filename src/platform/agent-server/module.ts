@@ -4,5 +4,8 @@ import type { Module } from '../module.ts';
 
 export const agentServer: Module = {
   name: 'agent-server',
-  migrations: [new URL('./migrations/0021-agent-server.sql', import.meta.url)],
+  migrations: [
+    new URL('./migrations/0021-agent-server.sql', import.meta.url),
+    new URL('./migrations/0024-agent-server-queue.sql', import.meta.url),
+  ],
 };

@@ -4,6 +4,7 @@ import type { StartContext } from '../module.ts';
 import { createGate } from './access/deployment-gate.ts';
 import type { Gate } from './access/gate.ts';
 import { openKeyFile } from './access/key-file.ts';
+import { createGatewayCallers, type GatewayCallers } from './access/gateway-callers.ts';
 import type { KeyPort } from './access/keys.ts';
 import { openRunUser } from './access/run-users.ts';
 import { ensureDefaultAssistants } from './assistants/default-assistants.ts';
@@ -22,6 +23,8 @@ export type RunningParts = Pick<StartContext, 'store' | 'vault' | 'log'> & {
   readonly gate: Gate;
   /** Undefined where no key is known. */
   readonly keys: KeyPort | undefined;
+  /** Of an instance of a deployment. */
+  readonly callers: GatewayCallers | undefined;
   readonly workers: GraphWorkers;
   readonly notices: RunNotices;
   readonly streams: RunStreams;
@@ -38,10 +41,16 @@ export async function startParts(
   const keys = keyFile === undefined ? undefined : await openKeyFile(keyFile, log);
   const limits = { ...defaultWorkerLimits, workers: settings.workers };
   const workers = opened.adopt(await startGraphWorkers({ deployment, limits, log }), (one) => one.close());
-  const gate = createGate({ deployment, settings, workers, keys, log });
+  const { servedAs } = settings;
+  const callers = servedAs && createGatewayCallers(servedAs.gatewayToken);
+  const gate = createGate({ deployment, settings, workers, keys, callers, log });
   // Ends of runs, claims and leases are short, and must not wait behind long statements.
   const store = admission?.pools.writes ?? long;
-  await ensureDefaultAssistants(store, deployment.graphs);
+  for (const graph of await ensureDefaultAssistants(store, deployment.graphs))
+    log.warn(
+      { graph },
+      'a client had an assistant with the id of the default one of this graph: it was replaced',
+    );
   const notices = opened.adopt(await openRunNotices({ store, notifications, log }), (one) => one.close());
   const streams = opened.adopt(createRunStreams({ store, notices, log }), (one) => one.close());
   const ttlSeconds = settings.resumableTtlSeconds;
@@ -55,5 +64,5 @@ export async function startParts(
     openUser: (runId) => openRunUser(store.db, vault, runId),
   });
   opened.adopt(queue, (one) => one.close());
-  return { ...{ store, vault, log, gate, keys, workers, notices, streams, queue } };
+  return { ...{ store, vault, log, gate, keys, callers, workers, notices, streams, queue } };
 }

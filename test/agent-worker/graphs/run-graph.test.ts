@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type CallContext, CallCancelled } from '../../../src/agent-worker/method.ts';
 import { createMemoryCheckpoints } from '../../support/agent-checkpoints.ts';
-import { createCall, createRun, loadTestGraphs, startRun, type TestCall } from '../../support/agent-runs.ts';
+import { createCall, createRun, loadTestGraphs, startRun } from '../../support/agent-runs.ts';
 
 const names = [
   'builder',
@@ -19,8 +19,6 @@ const names = [
 ];
 const methods = await loadTestGraphs(...names);
 const input = { steps: ['in'] };
-const puts = ({ memory }: TestCall): readonly unknown[] =>
-  memory.calls.filter(({ method }) => method.startsWith('checkpoint.put'));
 const stepsOf = (values: string): unknown => JSON.parse(values).steps;
 
 describe('a run', () => {
@@ -54,17 +52,19 @@ describe('a run', () => {
       const call = createCall();
       const isStored: boolean[] = [];
       const { callServer } = call.memory;
-      let stored = 0;
+      let [begun, stored] = [0, 0];
       const context: CallContext = {
         ...call.context,
         async callServer(method, params) {
+          const isPut = method.startsWith('checkpoint.put');
+          if (isPut) begun += 1;
           const result = await callServer(method, params);
-          if (method.startsWith('checkpoint.put')) stored += 1;
+          if (isPut) stored += 1;
           return result;
         },
         async emit(events) {
           if (events.some(({ data }) => data.includes('__interrupt__')))
-            isStored.push(stored > 0 && stored === puts(call).length);
+            isStored.push(stored > 0 && stored === begun);
         },
       };
       const modes = ['updates', 'values'];

@@ -107,11 +107,11 @@ describe('a config', () => {
     expect(JSON.stringify(run.kwargs.config.configurable)).not.toMatch(/auth_|__p/);
   });
 
-  it('makes no graph of another user for a state, a history or a drawing', async () => {
+  it('makes a graph for whoever calls, also for a state, a history or a drawing', async () => {
     const config = { configurable: FORGED };
     const { assistant_id } = (await ask('eve', 'POST', '/assistants', { graph_id: 'echo', config })).body;
     const drawing = await ask('eve', 'GET', `/assistants/${assistant_id}/graph`);
-    expect(drawing.text).toContain('made_for_nobody');
+    expect(drawing.text).toContain('made_for_eve');
     await ask('eve', 'POST', `/threads/${own}/runs/wait`, { assistant_id, input: {}, config });
     const shown = (await ask('eve', 'GET', `/threads/${own}`)).body;
     expect(Object.keys(shown.config.configurable)).not.toContain('langgraph_auth_user');

@@ -2,6 +2,7 @@
 // that the configuration names. Credentials of the server itself are never among them, unless they are named exactly. Pure.
 import type { RequestHead } from '../../../base/http/request-head.ts';
 import type { HeaderPatterns } from '../configuration/deployment.ts';
+import { isGatewayField } from './gateway-callers.ts';
 
 const DEFAULT = ['x-*', 'user-agent'];
 /** No pattern with `*` includes them. */
@@ -20,7 +21,10 @@ export function compileHeaders({ includes, excludes }: HeaderPatterns): ReadHead
   // Names that graphs and their library read, such as `thread_id`, have underscores.
   const isReserved = (name: string): boolean => CREDENTIALS.has(name) || name.includes('_');
   const isPassed = (name: string): boolean =>
-    isIncluded(name) && !isExcluded(name) && (!isReserved(name) || isNamed.has(name));
+    isIncluded(name) &&
+    !isExcluded(name) &&
+    !isGatewayField(name) &&
+    (!isReserved(name) || isNamed.has(name));
   return ({ names, field }) =>
     Object.fromEntries(names.filter(isPassed).map((name) => [name, field(name) ?? '']));
 }

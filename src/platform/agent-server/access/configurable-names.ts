@@ -1,5 +1,6 @@
 // Names of `configurable` that no client sets: those by which a graph learns whose run it is, and those that the library of graphs
 // keeps for itself. A config that a client has sent reaches code of the deployment without them. Pure.
+import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 
 /** By which a graph learns whose run it is: the server alone sets them, when the run starts. */
@@ -11,6 +12,13 @@ export const USER_KEYS = [
   'langgraph_auth_user_id',
   'langgraph_auth_permissions',
 ] as const;
+
+/** Of whoever calls, for code of the deployment: nothing of it is stored. Empty without a user. */
+export function userKeysOf(user: AgentUser | undefined): JsonObject {
+  if (user === undefined) return {};
+  const values = [user, user.identity, user.permissions];
+  return Object.fromEntries(USER_KEYS.map((key, index) => [key, values[index % values.length]]));
+}
 
 /** The library finds its own objects under such names, and takes whatever is there for one. */
 const OF_LIBRARY = '__pregel_';

@@ -3,12 +3,15 @@ import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { DomainError, type GivenRefusal } from '../../../base/domain-error.ts';
 import { pathToUnstorable } from '../../../base/json/storable-text.ts';
 import type { Log } from '../../../base/log.ts';
+import type { Access } from '../../api/access.ts';
 import type { Deployment } from '../configuration/deployment.ts';
 import type { AgentSettings } from '../configuration/settings.ts';
 import type { GraphWorkers } from '../workers/graph-workers.ts';
-import { compileHeaders } from './configurable-headers.ts';
+import { compileHeaders, type ReadHeaders } from './configurable-headers.ts';
 import { compileFilter, type Filter, FilterError, findForeign } from './filters.ts';
-import type { AuthEvent, Authorization, Gate } from './gate.ts';
+import type { AgentGrant, AuthEvent, Authorization, Gate } from './gate.ts';
+import { createGatewayAccess } from './gateway-access.ts';
+import type { GatewayCallers } from './gateway-callers.ts';
 import { createHandlerAccess } from './handler-access.ts';
 import { createHandlerCalls, type HandlerCalls, reportHandler } from './handler-calls.ts';
 import { createKeyAccess } from './key-access.ts';
@@ -21,13 +24,15 @@ export type GateParts = {
   readonly workers: Pick<GraphWorkers, 'call'>;
   /** Of `keys` and `key_file`; with a handler, for the studio. */
   readonly keys: KeyPort | undefined;
+  /** Of an instance of a deployment. */
+  readonly callers?: GatewayCallers | undefined;
   readonly log: Log;
   /** Of one call of a handler; 10 seconds when absent. */
   readonly handlerTimeoutMs?: number;
 };
 
 export function createGate(parts: GateParts): Gate {
-  const { deployment, settings, keys, log } = parts;
+  const { deployment, settings, keys, callers, log } = parts;
   const readHeaders = compileHeaders(deployment.http.configurableHeaders);
   const open = createOpenAccess(readHeaders);
   const pass = {
@@ -38,20 +43,29 @@ export function createGate(parts: GateParts): Gate {
     return { access, appAccess: access, ...pass };
   }
   if (settings.access !== 'handler') {
-    if (keys === undefined) throw new Error(`the access ${settings.access} needs keys`);
-    const access = createKeyAccess({ keys, readHeaders });
+    const access = createOwnerAccess(parts, readHeaders);
     return { access, appAccess: access, ...pass };
   }
   const { handlerTimeoutMs: timeoutMs, workers } = parts;
   const calls = createHandlerCalls({ workers, log, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
   const isDisabled = deployment.auth?.disableStudio === true;
-  const studio = { isDisabled, isLocal: settings.isStudio, keys, cors: deployment.http.cors };
+  const studio = { isDisabled, isLocal: settings.isStudio, keys, callers, cors: deployment.http.cors };
   const access = createHandlerAccess({ calls, studio, readHeaders });
   return {
     access,
     appAccess: deployment.http.enableCustomRouteAuth ? access : open,
     authorize: (call, event, value) => authorize({ calls, log }, call, event, value),
   };
+}
+
+function createOwnerAccess(
+  { settings, keys, callers }: GateParts,
+  readHeaders: ReadHeaders,
+): Access<AgentGrant> {
+  if (settings.access === 'gateway' && callers !== undefined)
+    return createGatewayAccess({ callers, readHeaders });
+  if (keys === undefined) throw new Error(`the access ${settings.access} needs keys`);
+  return createKeyAccess({ keys, readHeaders });
 }
 
 async function authorize(

@@ -7,6 +7,7 @@ import type { RequestHead } from '../../../base/http/request-head.ts';
 import type { Access, Entry } from '../../api/access.ts';
 import type { ReadHeaders } from './configurable-headers.ts';
 import type { AgentGrant } from './gate.ts';
+import { isGatewayField } from './gateway-callers.ts';
 import type { HandlerCalls } from './handler-calls.ts';
 import { createHandlerTurns } from './handler-turns.ts';
 import { isStudio, isStudioUser, STUDIO_USER, type StudioRules } from './studio.ts';
@@ -69,6 +70,7 @@ async function authenticate(calls: HandlerCalls, entry: Entry): Promise<AgentUse
 
 function toRequest({ method, target, host, names, values }: RequestHead): RequestToAuthenticate {
   // Cookies are joined as RFC 9113 §8.2.3 says, everything else as a list.
-  const joined = names.map((name) => [name, values(name).join(name === 'cookie' ? '; ' : ', ')] as const);
+  const own = names.filter((name) => !isGatewayField(name));
+  const joined = own.map((name) => [name, values(name).join(name === 'cookie' ? '; ' : ', ')] as const);
   return { method, url: `http://${host ?? 'localhost'}${target}`, headers: Object.fromEntries(joined) };
 }

@@ -24,7 +24,7 @@ export function createKeyAccess({
     isOffDatabase: true,
     async enter(entry) {
       const owner = await takeTurn(entry, () => findOwner(keys, entry));
-      return { ...toGrant(owner), headers: readHeaders(entry.head) };
+      return { ...toOwnerGrant(owner), keyId: owner.keyId, headers: readHeaders(entry.head) };
     },
     async confirm(_, granted) {
       const revoked = await keys.findRevoked(new Set([granted.keyId]));
@@ -53,7 +53,7 @@ async function findOwner(keys: KeyPort, entry: Entry): Promise<KeyOwner> {
 const NO_KEY = 'API key missing: send it as X-Api-Key: KEY or Authorization: Bearer KEY';
 const WRONG_KEY = 'Invalid API key. If you send both X-Api-Key and Authorization, they must match.';
 
-function toGrant({ keyId, identity }: KeyOwner): Omit<KeyGrant, 'headers'> {
+export function toOwnerGrant({ keyId, identity }: KeyOwner): Omit<AgentGrant, 'headers'> {
   const user: AgentUser = { identity, display_name: identity, is_authenticated: true, permissions: [] };
-  return { keyId, user, isStudio: false, party: { organization: `key ${identity}`, key: keyId } };
+  return { user, isStudio: false, party: { organization: `key ${identity}`, key: keyId } };
 }

@@ -4,6 +4,7 @@ import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Entry } from '../../api/access.ts';
 import type { CorsSettings } from '../configuration/cors-document.ts';
+import type { GatewayCallers } from './gateway-callers.ts';
 import type { KeyPort } from './keys.ts';
 import { isKnownOrigin, isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 
@@ -15,6 +16,8 @@ export type StudioRules = {
   /** Pages of other origins count on loopback only where the configuration names their origin. */
   readonly cors: Pick<CorsSettings, 'origins' | 'originPattern'>;
   readonly keys: KeyPort | undefined;
+  /** Of a deployment: its gateway has checked the key. */
+  readonly callers?: GatewayCallers | undefined;
 };
 
 const IDENTITY = 'langgraph-studio-user';
@@ -35,9 +38,10 @@ export function isStudioUser({ identity, kind }: AgentUser): boolean {
 
 /** False where the field does not count: the handler decides then, as if it had not been sent. */
 export async function isStudio(rules: StudioRules, entry: Entry): Promise<boolean> {
-  const { isDisabled, isLocal, keys, cors } = rules;
+  const { isDisabled, isLocal, keys, callers, cors } = rules;
   const { head } = entry;
   if (isDisabled || head.field('x-auth-scheme')?.toLowerCase() !== 'langsmith') return false;
+  if (callers?.find(head) !== undefined) return true;
   if (isLocal && isOnLoopback(entry) && isKnownOrigin(head.field('origin'), cors)) return true;
   const key = head.field('x-api-key');
   if (key === undefined || keys === undefined) return false;

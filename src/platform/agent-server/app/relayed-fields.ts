@@ -1,5 +1,6 @@
 // The fields of relayed requests and responses: those of a connection end at this server (RFC 9110 §7.6.1).
 import type { RequestHead } from '../../../base/http/request-head.ts';
+import { isGatewayField } from '../access/gateway-callers.ts';
 
 const OF_CONNECTION: readonly string[] = [
   'connection',
@@ -19,7 +20,7 @@ export function requestFields(
 ): readonly (readonly [string, string])[] {
   const dropped = new Set([...OF_CONNECTION, ...namesIn(head.values('connection'))]);
   return head.names
-    .filter((name) => !dropped.has(name))
+    .filter((name) => !dropped.has(name) && !isGatewayField(name))
     .flatMap((name) => head.values(name).map((value) => [name, value] as const));
 }
 

@@ -1,11 +1,13 @@
 // What a worker knows of the graph of an assistant: its drawing and its schemas.
 import { DomainError, GivenRefusal } from '../../../base/domain-error.ts';
+import { isObject } from '../../../base/json/json-document.ts';
 import { z } from '../../../base/schema.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import { withoutReservedNames } from '../access/configurable-names.ts';
+import { userKeysOf, withoutReservedNames } from '../access/configurable-names.ts';
 import type { Filter } from '../access/filters.ts';
 import { whereVisible } from '../access/filters.ts';
+import type { AgentGrant } from '../access/gate.ts';
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { WorkerError } from '../workers/worker-error.ts';
@@ -54,7 +56,7 @@ const graphRoute = ({ gate, deployment, workers }: AssistantParts): Route =>
     async prepare(call) {
       const id = idOf(deployment, call.params.assistant_id);
       const { filter } = await gate.authorize(call, 'assistants:read', { assistant_id: id });
-      const { graphId, config } = await findGraph(call.db, id, filter);
+      const { graphId, config } = await findGraph(call, id, filter);
       requireGraph(deployment, graphId);
       const xray = toXray(call.query.xray);
       return within(call.signal, (signal) =>
@@ -77,10 +79,10 @@ const schemasRoute = ({ gate, deployment, workers }: AssistantParts): Route =>
     async prepare(call) {
       const id = idOf(deployment, call.params.assistant_id);
       const { filter } = await gate.authorize(call, 'assistants:read', { assistant_id: id });
-      const { graphId } = await findGraph(call.db, id, filter);
+      const { graphId, config } = await findGraph(call, id, filter);
       requireGraph(deployment, graphId);
       const schemas = await within(call.signal, (signal) =>
-        workers.call('graph.schemas', { graph_id: graphId }, { signal }),
+        workers.call('graph.schemas', { graph_id: graphId, config }, { signal }),
       );
       return `{"graph_id":${JSON.stringify(graphId)},${schemas.trimStart().slice(1)}`;
     },
@@ -101,9 +103,9 @@ const subgraphsRoute = ({ gate }: AssistantParts, path: string, params: typeof a
     }),
   });
 
-/** Throws DomainError `not_found`. */
+/** With the config of the assistant, and who calls. Throws DomainError `not_found`. */
 async function findGraph(
-  db: Reader,
+  { db, user }: Pick<AgentGrant, 'user'> & { readonly db: Reader },
   id: string,
   filter: Filter | undefined,
 ): Promise<{ readonly graphId: string; readonly config: JsonObject }> {
@@ -114,7 +116,10 @@ async function findGraph(
     .where(whereVisible(filter))
     .executeTakeFirst();
   if (row === undefined) throw noAssistant();
-  return { graphId: row.graph_id, config: withoutReservedNames(JSON.parse(row.config)) };
+  const config = withoutReservedNames(JSON.parse(row.config));
+  const known = config['configurable'];
+  const configurable = { ...(isObject(known) ? known : {}), ...userKeysOf(user) };
+  return { graphId: row.graph_id, config: { ...config, configurable } };
 }
 
 /** A boolean, or the depth of subgraphs. */

@@ -33,6 +33,7 @@ const searchRoute = ({ gate }: AssistantParts): Route =>
     body: assistantSearch,
     bodyRules: ASSISTANT_BODY,
     responses: { 200: assistantList },
+    failures: [400],
     async prepare(call) {
       const { graph_id, metadata, limit, offset } = call.body;
       return gate.authorize(call, 'assistants:search', { graph_id, metadata, limit, offset });
@@ -75,7 +76,7 @@ const versionsRoute = ({ gate, deployment }: AssistantParts): Route =>
     body: versionSearch.optional(),
     bodyRules: ASSISTANT_BODY,
     responses: { 200: versionList },
-    failures: [404],
+    failures: [400, 404],
     async prepare(call) {
       const id = idOf(deployment, call.params.assistant_id);
       const { filter } = await gate.authorize(call, 'assistants:read', {

@@ -3,6 +3,7 @@ import { DomainError } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
 import type { Gate } from '../access/gate.ts';
 import type { Deployment } from '../configuration/deployment.ts';
+import { requireSmallMetadata } from '../metadata.ts';
 import type { GraphWorkers } from '../workers/graph-workers.ts';
 import { toAssistantId } from './assistant-id.ts';
 
@@ -76,8 +77,11 @@ export function requireGraph({ graphs }: Pick<Deployment, 'graphs'>, graphId: st
     throw new DomainError('not_found', 'There is no such graph: graph_id must be one of the configuration');
 }
 
-/** As the authorization handler left it; undefined where there is none. */
+/** As the authorization handler left it; undefined where there is none. Throws InvalidInput. */
 export function metadataOf(value: Readonly<Record<string, unknown>>): string | undefined {
   const metadata = value['metadata'];
-  return metadata === undefined || metadata === null ? undefined : JSON.stringify(metadata);
+  if (metadata === undefined || metadata === null) return undefined;
+  const text = JSON.stringify(metadata);
+  requireSmallMetadata(text);
+  return text;
 }

@@ -3,8 +3,9 @@ import { z } from '../../../base/schema.ts';
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
+import { requireSmallPage } from '../page-size.ts';
 import { json, noAssistant, pageShape } from './assistant-route.ts';
-import { ASSISTANT_FIELDS, assistantText, versionText } from './assistant-text.ts';
+import { ASSISTANT_FIELDS, type AssistantField, assistantText, versionText } from './assistant-text.ts';
 
 const conditions = {
   graph_id: z.string().nullish(),
@@ -42,7 +43,9 @@ export async function countAssistants(
   return Number((await query.executeTakeFirstOrThrow()).assistants);
 }
 
-/** The JSON text of each, and whether there are more. */
+const LARGE: readonly AssistantField[] = ['config', 'context', 'metadata', 'description'];
+
+/** The JSON text of each, and whether there are more. Throws DomainError `unusable` for too large a page. */
 export async function searchAssistants(
   db: Reader,
   wanted: z.output<typeof assistantSearch>,
@@ -51,14 +54,24 @@ export async function searchAssistants(
   const { limit, offset, sort_by, sort_order, select } = wanted;
   const order = sort_order ?? 'desc';
   const fields = ASSISTANT_FIELDS.filter((field) => (select ?? ASSISTANT_FIELDS).includes(field));
-  const rows = await findAssistants(db, wanted, filter)
-    .select(assistantText(fields))
+  const found = await findAssistants(db, wanted, filter)
+    .select('assistant_id as id')
     .orderBy(sort_by ?? 'created_at', order)
     .orderBy('assistant_id', order)
     .limit(limit + 1)
     .offset(offset)
     .execute();
-  return { texts: rows.slice(0, limit).map(({ text }) => text), hasMore: rows.length > limit };
+  const ids = found.slice(0, limit).map(({ id }) => id);
+  const where = sql<boolean>`assistant_id = any(${ids}::uuid[])`;
+  const columns = LARGE.filter((field) => fields.includes(field));
+  await requireSmallPage(db, { table: 'agent_assistants', where, columns });
+  const rows = await db
+    .selectFrom('agent_assistants')
+    .select(['assistant_id as id', assistantText(fields)])
+    .where(where)
+    .execute();
+  const byId = new Map(rows.map(({ id, text }) => [id, text]));
+  return { texts: ids.flatMap((id) => byId.get(id) ?? []), hasMore: found.length > limit };
 }
 
 function findAssistants(db: Reader, { graph_id, name, metadata }: Conditions, filter: Filter | undefined) {
@@ -69,7 +82,7 @@ function findAssistants(db: Reader, { graph_id, name, metadata }: Conditions, fi
   return metadata === undefined || metadata === null ? query : query.where(containing(metadata));
 }
 
-/** The newest first: of those versions whose own metadata the caller may see. Throws DomainError `not_found`. */
+/** The newest first: of those versions whose own metadata the caller may see. Throws DomainError `not_found`, and `unusable` for too large a page. */
 export async function listVersions(
   db: Reader,
   id: string,
@@ -80,12 +93,16 @@ export async function listVersions(
   if ((await assistant.where(whereVisible(filter)).executeTakeFirst()) === undefined) throw noAssistant();
   let query = db
     .selectFrom('agent_assistant_versions')
-    .select(versionText())
+    .select('version')
     .where('assistant_id', '=', id)
     .where(whereVisible(filter));
   if (metadata !== undefined && metadata !== null) query = query.where(containing(metadata));
-  const rows = await query.orderBy('version', 'desc').limit(limit).offset(offset).execute();
-  return rows.map(({ text }) => text);
+  const found = await query.orderBy('version', 'desc').limit(limit).offset(offset).execute();
+  const versions = found.map(({ version }) => version);
+  const where = sql<boolean>`assistant_id = ${id} and version = any(${versions}::integer[])`;
+  await requireSmallPage(db, { table: 'agent_assistant_versions', where, columns: LARGE });
+  const shown = db.selectFrom('agent_assistant_versions').select(versionText()).where(where);
+  return (await shown.orderBy('version', 'desc').execute()).map(({ text }) => text);
 }
 
 function containing(metadata: Readonly<Record<string, unknown>>) {

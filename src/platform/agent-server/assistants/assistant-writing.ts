@@ -4,6 +4,7 @@ import { DomainError } from '../../../base/domain-error.ts';
 import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
+import { requireSmallMetadata } from '../metadata.ts';
 import { noAssistant } from './assistant-route.ts';
 import { assistantText } from './assistant-text.ts';
 
@@ -48,7 +49,7 @@ export async function createAssistant(
   return row.text;
 }
 
-/** What is left out stays as it is in the active version; metadata is merged. */
+/** In a transaction of the caller. What is left out stays as it is in the active version; metadata is merged. */
 export async function patchAssistant(
   db: Database,
   id: string,
@@ -57,12 +58,14 @@ export async function patchAssistant(
 ): Promise<string> {
   await lockAssistant(db, id, filter);
   const merged = metadata === undefined ? {} : { metadata: sql<string>`metadata || ${metadata}::jsonb` };
-  const { text } = await db
+  const { text, bytes } = await db
     .updateTable('agent_assistants')
     .set({ ...replaced, ...merged, ...latestOf(id), updated_at: sql<Date>`now()` })
     .where('assistant_id', '=', id)
-    .returning(assistantText())
+    .returning([assistantText(), sql<number>`octet_length(metadata::text)`.as('bytes')])
     .executeTakeFirstOrThrow();
+  // What was merged is rolled back.
+  requireSmallMetadata(bytes);
   await db
     .insertInto('agent_assistant_versions')
     .columns(['assistant_id', 'version', ...COLUMNS])

@@ -22,6 +22,19 @@ const typed = z
     message: 'A value has either text or base64',
   });
 
+const put = {
+  ...{ checkpoint_ns, checkpoint_id },
+  parent_checkpoint_id: checkpoint_id.optional(),
+  ...{ checkpoint: typed, metadata: typed, searched_metadata: json },
+  versions: z.record(channel, name(200)),
+  values: z.array(z.object({ channel, version: name(200), value: typed })),
+};
+const putWrites = {
+  ...{ checkpoint_ns, checkpoint_id },
+  task_id: name(200),
+  writes: z.array(z.object({ idx: z.int32(), channel, value: typed })),
+};
+
 const SCHEMAS = {
   'checkpoint.get': z.object({ ...place, checkpoint_id: checkpoint_id.optional() }),
   'checkpoint.list': z.object({
@@ -32,17 +45,12 @@ const SCHEMAS = {
     limit: z.int().min(0).optional(),
     filter: json.optional(),
   }),
-  'checkpoint.put': z.object({
-    ...place,
-    parent_checkpoint_id: checkpoint_id.optional(),
-    ...{ checkpoint: typed, metadata: typed, searched_metadata: json },
-    versions: z.record(channel, name(200)),
-    values: z.array(z.object({ channel, version: name(200), value: typed })),
-  }),
-  'checkpoint.put_writes': z.object({
-    ...place,
-    task_id: name(200),
-    writes: z.array(z.object({ idx: z.int32(), channel, value: typed })),
+  'checkpoint.put': z.object({ thread_id, ...put }),
+  'checkpoint.put_writes': z.object({ thread_id, ...putWrites }),
+  'checkpoint.put_all': z.object({
+    thread_id,
+    puts: z.array(z.object(put)),
+    put_writes: z.array(z.object(putWrites)),
   }),
   'checkpoint.delete_thread': z.object({ thread_id }),
   'checkpoint.copy_thread': z.object({ thread_id, to_thread_id: z.uuid() }),

@@ -59,12 +59,17 @@ function createHandlers(
     },
     async 'checkpoint.put'(params) {
       requireWritable(scope);
-      await writer.put(params);
+      await writer.store({ puts: [params], put_writes: [] });
       return null;
     },
     async 'checkpoint.put_writes'(params) {
       requireWritable(scope);
-      await writer.putWrites(params);
+      await writer.store({ puts: [], put_writes: [params] });
+      return null;
+    },
+    async 'checkpoint.put_all'(params) {
+      requireWritable(scope);
+      await writer.store(params);
       return null;
     },
     async 'checkpoint.delete_thread'() {

@@ -1,7 +1,7 @@
 // Whole sets of checkpoints: those of a run that is rolled back, and those of a thread that is deleted or copied.
 import type { Database, Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import { type CheckpointScope, notAllowed } from './checkpoint-scope.ts';
+import { type CheckpointScope, LateWrite } from './checkpoint-scope.ts';
 
 /**
  * What a run has written: its checkpoints, their writes, its writes to checkpoints of others, and the values that no other checkpoint
@@ -37,7 +37,7 @@ export async function removeRunCheckpoints(trx: Transaction, threadId: string, r
 /** All of a thread that stays, as one call of a worker. Throws DomainError where that may not write any more. */
 export async function removeCheckpoints(trx: Transaction, scope: CheckpointScope): Promise<void> {
   const { threadId } = scope;
-  if (!(await mayWrite(trx, scope))) throw notAllowed(scope);
+  if (!(await mayWrite(trx, scope))) throw new LateWrite(scope);
   await trx.deleteFrom('agent_checkpoint_writes').where('thread_id', '=', threadId).execute();
   await trx.deleteFrom('agent_checkpoints').where('thread_id', '=', threadId).execute();
   await trx.deleteFrom('agent_checkpoint_values').where('thread_id', '=', threadId).execute();

@@ -25,8 +25,12 @@ export function requireWritable({ isReadOnly }: CheckpointScope): void {
 const FOREIGN = 'A call reaches the checkpoints of its own thread alone';
 
 /** The attempt has ended, or an update of the state came too late: nothing was written. */
-export function notAllowed({ lease }: CheckpointScope): DomainError {
-  const reason =
-    lease === undefined ? 'The thread is gone or a run of it has begun' : 'This attempt of the run has ended';
-  return new DomainError('conflict', `${reason}: nothing was written`);
+export class LateWrite extends DomainError {
+  constructor({ lease }: CheckpointScope) {
+    const reason =
+      lease === undefined
+        ? 'The thread is gone or a run of it has begun'
+        : 'This attempt of the run has ended';
+    super('conflict', `${reason}: nothing was written`);
+  }
 }

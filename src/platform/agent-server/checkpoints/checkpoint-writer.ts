@@ -3,17 +3,17 @@
 import type { Store } from '../../store/database.ts';
 import { toSearchable } from '../json-for-search.ts';
 import type { CheckpointParams } from './checkpoint-params.ts';
-import { type CheckpointScope, notAllowed } from './checkpoint-scope.ts';
+import { type CheckpointScope, LateWrite } from './checkpoint-scope.ts';
 import { ValuePack } from './value-pack.ts';
 import { writeAsRun, writeAsUpdate } from './write-statements.ts';
 
-type Put = CheckpointParams['checkpoint.put'];
-type PutWrites = CheckpointParams['checkpoint.put_writes'];
+type PutAll = Pick<CheckpointParams['checkpoint.put_all'], 'puts' | 'put_writes'>;
+type Put = PutAll['puts'][number];
+type PutWrites = PutAll['put_writes'][number];
 
 export type CheckpointWriter = {
   /** Resolves when it is committed. Rejects with DomainError where the caller may not write any more. */
-  put(params: Put): Promise<void>;
-  putWrites(params: PutWrites): Promise<void>;
+  store(params: PutAll): Promise<void>;
   /** Resolves when what was asked for before has ended, also where it failed. */
   settled(): Promise<void>;
 };
@@ -40,8 +40,11 @@ export function createCheckpointWriter(store: Pick<Store, 'db'>, scope: Checkpoi
     return next.written;
   };
   return {
-    put: (params) => add((batch) => batch.put(params)),
-    putWrites: (params) => add((batch) => batch.putWrites(params)),
+    store: ({ puts, put_writes: putWrites }) =>
+      add((batch) => {
+        for (const put of puts) batch.put(put);
+        for (const writes of putWrites) batch.putWrites(writes);
+      }),
     settled: () => last,
   };
 }
@@ -52,7 +55,7 @@ async function write({ db }: Pick<Store, 'db'>, scope: CheckpointScope, batch: B
   const [allowed] =
     lease === undefined ? await writeAsUpdate(db, given) : await writeAsRun(db, { ...given, ...lease });
   if (allowed !== undefined) return;
-  throw notAllowed(scope);
+  throw new LateWrite(scope);
 }
 
 type Row = Readonly<Record<string, unknown>>;

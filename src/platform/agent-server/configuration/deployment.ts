@@ -6,7 +6,7 @@ import type { Parsed } from '../../../base/schema.ts';
 import { bundleDeployment } from './bundle.ts';
 import { type CorsSettings, toCorsSettings } from './cors-document.ts';
 import type { GraphFile } from './graph-file.ts';
-import { readWorkerEnvironment } from './worker-environment.ts';
+import { readDeploymentEnvironment, readWorkerEnvironment } from './worker-environment.ts';
 
 export type Deployment = {
   /** The directory of the configuration file: packages are resolved from there and from each source file. */
@@ -36,6 +36,7 @@ export type HttpSettings = {
   readonly configurableHeaders: HeaderPatterns;
   /** `/prefix`, or empty. */
   readonly mountPrefix: string;
+  readonly errorFormat: 'json' | 'text';
 };
 
 /** Lower-case names, in which `*` stands for any text. Undefined `includes`: those that every deployment passes on. */
@@ -52,6 +53,8 @@ export type DeploymentVariables = {
   readonly corsOrigins: readonly string[] | undefined;
   /** MOUNT_PREFIX */
   readonly mountPrefix: string | undefined;
+  /** SALLYPORT_AGENT_ERROR_FORMAT */
+  readonly errorFormat?: 'json' | 'text' | undefined;
   /** LANGGRAPH_CONFIG */
   readonly defaultConfigs: ReadonlyMap<string, JsonObject>;
 };
@@ -63,6 +66,8 @@ export async function loadDeployment(
   given: {
     readonly bundles: string;
     readonly env: NodeJS.ProcessEnv;
+    /** Of an instance of a deployment: the variables of its workers, in place of `env`. */
+    readonly workerVariables?: Readonly<Record<string, string>> | undefined;
     readonly variables: DeploymentVariables;
   },
 ): Promise<Parsed<{ readonly deployment: Deployment; readonly warnings: readonly string[] }>> {
@@ -73,7 +78,9 @@ export async function loadDeployment(
     msg: 'The configuration has no graph of this name',
     type: 'value_error' as const,
   }));
-  const env = await readWorkerEnvironment(file.env, root, given.env);
+  const env = await (given.workerVariables === undefined
+    ? readWorkerEnvironment(file.env, root, given.env)
+    : readDeploymentEnvironment(file.env, root, given.workerVariables));
   const bundled = await bundleDeployment(file, { root, output: given.bundles });
   if (!env.ok || !bundled.ok || issues.length > 0) {
     const others = [env, bundled].flatMap((one) => (one.ok ? [] : one.issues));
@@ -91,7 +98,7 @@ export async function loadDeployment(
 
 function toHttpSettings(
   { http, app }: GraphFile,
-  { corsOrigins, mountPrefix, isOpenOnLoopback }: DeploymentVariables,
+  { corsOrigins, mountPrefix, errorFormat, isOpenOnLoopback }: DeploymentVariables,
 ): HttpSettings {
   const parts = ['assistants', 'threads', 'runs', 'meta'] as const;
   return {
@@ -104,5 +111,6 @@ function toHttpSettings(
       excludes: http.configurable_headers?.excludes ?? [],
     },
     mountPrefix: mountPrefix ?? http.mount_prefix ?? '',
+    errorFormat: errorFormat ?? http.error_format,
   };
 }

@@ -113,6 +113,7 @@ const http = z.strictObject({
   middleware_order: z.unknown().optional(),
   enable_custom_route_auth: flag,
   mount_prefix: mountPrefix.optional(),
+  error_format: z.enum(['json', 'text']).default('json'),
 });
 
 const version = z

@@ -9,16 +9,20 @@ import {
   overlayVariables,
   type Variable,
 } from '../../../base/variable-overlay.ts';
+import { INPUT_VARIABLE } from '../contract.ts';
+import type { ServedAs } from './deployment-input.ts';
 import { mountPrefix } from './graph-file.ts';
 
 /**
  * Who is let in. `handler`: whom the authentication handler of the deployment accepts. `key_file`: whoever has a key of the
- * file. `none`: everybody who reaches the listener.
+ * file. `gateway`: whom the gateway of the deployment has let in. `none`: everybody who reaches the listener.
  */
-export type AgentAccess = 'handler' | 'key_file' | 'none';
+export type AgentAccess = 'handler' | 'key_file' | 'gateway' | 'none';
 
 export type AgentSettings = {
   readonly access: AgentAccess;
+  /** Of an instance of a deployment. */
+  readonly servedAs: ServedAs | undefined;
   /** The listener is on loopback, which the browsers of the machine reach. */
   readonly isLoopback: boolean;
   /** One key a line. With a handler, these keys admit the studio. */
@@ -29,13 +33,14 @@ export type AgentSettings = {
   readonly jobsPerWorker: number;
   /** Workers at most. */
   readonly workers: number;
+  /** Runs of one thread that wait; another one is refused. */
+  readonly threadPendingRuns: number;
   /** A run that takes longer ends as `timeout`. */
   readonly runTimeoutSeconds: number;
   /** For runs that are under way when the process begins to drain. */
   readonly drainSeconds: number;
   /** How long the events of a resumable run are kept after its end. */
   readonly resumableTtlSeconds: number;
-  readonly errorFormat: 'json' | 'text';
   /** For test suites: `POST /internal/truncate` deletes everything. */
   readonly allowsTruncate: boolean;
 };
@@ -83,10 +88,11 @@ const schema = z.strictObject({
   studio: z.boolean().default(false),
   jobs_per_worker: z.int().min(1).max(1000).default(10),
   workers: z.int().min(1).max(256).optional(),
+  thread_pending_runs: z.int().min(1).max(1_000_000).default(1000),
   run_timeout_seconds: seconds.min(1).default(3600),
   drain_seconds: z.int().min(0).max(3600).default(180),
   resumable_ttl_seconds: seconds.min(1).default(120),
-  error_format: z.enum(['json', 'text']).default('json'),
+  error_format: z.enum(['json', 'text']).optional(),
   truncate: z.boolean().default(false),
   cors_origins: z.array(z.string().min(1)).optional(),
   mount_prefix: mountPrefix.optional(),
@@ -105,6 +111,7 @@ const variables: readonly Variable[] = (
     ['SALLYPORT_AGENT_KEY_FILE', 'key_file', asText],
     ['SALLYPORT_AGENT_STUDIO', 'studio', asLowerCaseBoolean],
     ['SALLYPORT_AGENT_WORKERS', 'workers', Number],
+    ['SALLYPORT_AGENT_THREAD_PENDING_RUNS', 'thread_pending_runs', Number],
     ['SALLYPORT_AGENT_ERROR_FORMAT', 'error_format', asText],
     ['SALLYPORT_AGENT_TRUNCATE', 'truncate', asLowerCaseBoolean],
     ['N_JOBS_PER_WORKER', 'jobs_per_worker', Number],
@@ -120,7 +127,7 @@ const variables: readonly Variable[] = (
 ).map(([name, key, read]) => ({ name, path: [key], read }));
 
 /** Every variable, for the check of misspelt ones. */
-export const agentVariables: readonly string[] = variables.map(({ name }) => name);
+export const agentVariables: readonly string[] = [...variables.map(({ name }) => name), INPUT_VARIABLE];
 
 export type AgentVariables = z.output<typeof schema>;
 
@@ -132,24 +139,32 @@ export function parseAgentVariables(env: NodeJS.ProcessEnv): Parsed<AgentVariabl
 }
 
 /** An open server must be a decision, never a default. */
-export function toAgentSettings(given: AgentVariables, hasHandler: boolean): Parsed<AgentSettings> {
+export function toAgentSettings(
+  given: AgentVariables,
+  hasHandler: boolean,
+  servedAs?: ServedAs,
+): Parsed<AgentSettings> {
   const isExposed = isExposedListen(given.listen);
-  const issues = accessIssues(given, { hasHandler, isExposed });
+  const issues =
+    servedAs === undefined
+      ? accessIssues(given, { hasHandler, isExposed })
+      : deploymentIssues(given, { hasHandler, servedAs });
   if (issues.length > 0) return { ok: false, issues };
   const alone = given.key_file === undefined ? 'none' : 'key_file';
   return {
     ok: true,
     value: {
-      access: hasHandler ? 'handler' : alone,
+      access: hasHandler ? 'handler' : (servedAs?.access ?? alone),
+      servedAs,
       isLoopback: !isExposed && !('path' in given.listen),
       keyFile: given.key_file,
       isStudio: given.studio,
       jobsPerWorker: given.jobs_per_worker,
       workers: given.workers ?? Math.max(2, availableParallelism()),
+      threadPendingRuns: given.thread_pending_runs,
       runTimeoutSeconds: given.run_timeout_seconds,
       drainSeconds: given.drain_seconds,
       resumableTtlSeconds: given.resumable_ttl_seconds,
-      errorFormat: given.error_format,
       allowsTruncate: given.truncate,
     },
   };
@@ -182,6 +197,32 @@ function accessIssues(
     );
   return [];
 }
+
+/** Its gateway lets callers in, and nothing else does. */
+function deploymentIssues(
+  { auth, key_file: keyFile, studio, listen }: AgentVariables,
+  { hasHandler, servedAs }: { readonly hasHandler: boolean; readonly servedAs: ServedAs },
+): readonly Issue[] {
+  const issue = (name: string, msg: string): Issue => ({ loc: [name], msg, type: 'value_error' });
+  const others = [
+    ['SALLYPORT_AGENT_AUTH', auth !== undefined],
+    ['SALLYPORT_AGENT_KEY_FILE', keyFile !== undefined],
+    ['--studio', studio],
+  ] as const;
+  const isAsConfigured = hasHandler === (servedAs.access === 'handler');
+  return [
+    ...others.flatMap(([name, isSet]) =>
+      isSet ? [issue(name, `has no meaning for an instance of a deployment: remove it`)] : [],
+    ),
+    ...(isAsConfigured ? [] : [issue(INPUT_VARIABLE, hasHandler ? HANDLER_UNUSED : HANDLER_MISSING)]),
+    ...('path' in listen ? [] : [issue('SALLYPORT_AGENT_LISTEN', NO_SOCKET)]),
+  ];
+}
+
+const HANDLER_UNUSED =
+  'deployment.access must be handler, because the configuration has auth.path: remove that, or start it so';
+const HANDLER_MISSING = 'deployment.access is handler, and the configuration has no auth.path: add it';
+const NO_SOCKET = 'must be unix: and a path: an instance of a deployment is reached by its gateway alone';
 
 /** Whether other machines can reach it. */
 function isExposedListen(at: ListenAddress | SocketPath): boolean {

@@ -4,6 +4,7 @@
 import { type Database, isDuplicate } from '../../store/database.ts';
 import { type CompiledQuery, sql } from '../../store/sql.ts';
 import { defineStatement } from '../../store/statement.ts';
+import { MAY_BE_BEHIND, MAY_START, startableBehind, startableOf } from './startable.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
 
 /** A run that this process executes, as its row says. */
@@ -16,6 +17,10 @@ export type Claim = {
   readonly kwargs: string;
   readonly attempt: number;
   readonly losses: number;
+  /** Why it was lost last; null where it never was. */
+  readonly loss: string | null;
+  /** It is executed apart from others. */
+  readonly is_alone: boolean;
   readonly party: string;
   readonly cancellation: Cancellation | null;
   readonly is_resumable: boolean;
@@ -28,25 +33,21 @@ const LEASE = sql`interval '10 seconds'`;
 /** Three renewals of a lease may fail before it has run out. */
 export const RENEWAL_MS = 3_000;
 
-/** A run that was executed before comes first, and nothing overtakes it: its thread may be in the middle of it. */
-const MAY_START = sql<boolean>`
-  r.status = 'pending' and r.run_after <= now()
-  and not exists (select from agent_runs o where o.thread_id = r.thread_id and o.status = 'running')
-  and not exists (
-    select from agent_runs o
-    where o.thread_id = r.thread_id and o.status = 'pending' and (o.attempt > 0 or o.run_after <= now())
-      and (o.attempt = 0, o.position) < (r.attempt = 0, r.position))`;
+/** As an expression, so that no plan reads the whole index of pending runs for a few of them. */
+const IS_PENDING = sql<boolean>`r.status || '' = 'pending'`;
 
-/** Starts what `chosen` selects. */
+/** Starts what `chosen` selects. As an array: the statement then goes from run to run, however large the tables are. */
 function claim(db: Database, owner: string, chosen: ReturnType<typeof sql>): CompiledQuery<Claim> {
   return sql<Claim>`
     update agent_runs r
     set status = 'running', attempt = r.attempt + 1, updated_at = now(),
       lease_owner = ${owner}, lease_until = now() + ${LEASE}
-    from agent_threads t
-    where t.thread_id = r.thread_id and r.status = 'pending' and r.run_id in (${chosen})
-    returning r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.kwargs::text as kwargs, r.attempt, r.losses, r.party,
-      r.cancellation, r.is_resumable, r.streamed_by, t.is_temporary`.compile(db);
+    where ${IS_PENDING} and r.run_id = any (array(${chosen}))
+    returning r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.kwargs::text as kwargs, r.attempt, r.losses, r.loss,
+      r.is_alone, r.party, r.cancellation, r.is_resumable, r.streamed_by,
+      (select t.is_temporary from agent_threads t where t.thread_id = r.thread_id) as is_temporary`.compile(
+    db,
+  );
 }
 
 const claimOne = defineStatement(
@@ -81,20 +82,22 @@ const claimFairly = defineStatement('claim-agent-runs', (db, { owner, places, ex
         union all
         select (select o.party from agent_runs o where o.status = 'pending' and o.party > p.party order by o.party limit 1)
         from parties p where p.party is not null
+      ), entitled as (
+        select party from parties where party is not null and not party = any (string_to_array(${excluded}, ','))
       ), turns as (
         select h.run_id, h.run_after, h.position,
           row_number() over (partition by p.party order by h.run_after, h.position)
             + (select count(*) from agent_runs o where o.status = 'running' and o.party = p.party) as turn
-        from parties p cross join lateral (
-          select r.run_id, r.run_after, r.position from agent_runs r
-          where r.party = p.party and ${MAY_START}
-          order by r.run_after, r.position limit ${places}
-        ) h
-        where p.party is not null and not p.party = any (string_to_array(${excluded}, ','))
+        from entitled p cross join lateral (${startableOf(places)}) h
+      ), chosen as (
+        select run_id from (select run_id from turns order by turn, run_after, position limit ${places}) first
+        union
+        select run_id from (${startableBehind(places)}) behind
+        where (select count(*) from turns) < ${places}
+          and exists (select from entitled p where ${MAY_BE_BEHIND}) and party in (select party from entitled)
       )
       select r.run_id from agent_runs r
-      where r.status = 'pending'
-        and r.run_id in (select run_id from turns order by turn, run_after, position limit ${places})
+      where ${IS_PENDING} and r.run_id = any (array(select run_id from chosen limit ${places}))
       for update skip locked`,
   ),
 );
@@ -146,7 +149,8 @@ export function renewLeases(
 export async function freeLostRuns(db: Database): Promise<number> {
   const { rows } = await sql`
     update agent_runs
-    set status = 'pending', lease_owner = null, lease_until = null, losses = losses + 1, updated_at = now()
+    set status = 'pending', lease_owner = null, lease_until = null, losses = losses + 1, updated_at = now(),
+      loss = 'its server process ended or did not reach the database'
     where run_id in (
       select run_id from agent_runs where status = 'running' and lease_until < now() for update skip locked)
     returning run_id`.execute(db);
@@ -156,18 +160,18 @@ export async function freeLostRuns(db: Database): Promise<number> {
 export type GivenBack = {
   readonly runId: string;
   readonly attempt: number;
-  /** Its worker was lost: it counts, and waits a moment, so that runs that were lost together are not executed together again. */
-  readonly isLost: boolean;
+  /** Why it was lost: it counts, and waits a moment, so that runs that were lost together are not executed together again. */
+  readonly loss: string | null;
   readonly pauseMs: number;
 };
 
 const putBack = defineStatement(
   'give-agent-run-back',
-  (db, { runId, attempt, isLost, pauseMs, owner }: GivenBack & { readonly owner: string }) =>
+  (db, { runId, attempt, loss, pauseMs, owner }: GivenBack & { readonly owner: string }) =>
     sql<{ run_id: string }>`
       update agent_runs
       set status = 'pending', lease_owner = null, lease_until = null, updated_at = now(),
-        losses = losses + case when ${isLost}::boolean then 1 else 0 end,
+        losses = losses + case when ${loss}::text is null then 0 else 1 end, loss = coalesce(${loss}, loss),
         run_after = greatest(run_after, now() + ${pauseMs}::float8 * interval '1 millisecond')
       where run_id = (
         select run_id from agent_runs

@@ -62,8 +62,9 @@ function conclude(parts: Conclusion, scope: Scope, attempted: Attempted): Promis
     case 'rollback':
       return rollBack(parts, scope);
     case 'drained':
+      return putBack(parts, scope, null);
     case 'again':
-      return putBack(parts, scope, attempted.kind === 'again');
+      return putBack(parts, scope, attempted.loss);
     case 'lost':
       return Promise.resolve({ kind: 'lost' });
   }
@@ -143,11 +144,15 @@ async function rollBack(parts: Conclusion, { claim, control }: Scope): Promise<C
   return isRemoved ? { kind: 'ended', status: 'removed' } : { kind: 'lost' };
 }
 
-async function putBack(parts: Conclusion, { claim, control }: Scope, isLost: boolean): Promise<Concluded> {
+async function putBack(
+  parts: Conclusion,
+  { claim, control }: Scope,
+  loss: string | null,
+): Promise<Concluded> {
   const { store, owner } = parts;
   const { run_id: runId, attempt } = claim;
-  const pauseMs = isLost ? parts.pauseMs(claim.losses + 1) : 0;
-  const given = { runId, attempt, isLost, pauseMs };
+  const pauseMs = loss === null ? 0 : parts.pauseMs(claim.losses + 1);
+  const given = { runId, attempt, loss, pauseMs };
   const isPending = await untilAvailable(control.lost, () => giveBack(store.db, owner, given));
   return { kind: isPending ? 'given_back' : 'lost' };
 }

@@ -34,17 +34,26 @@ export type Attempted =
   | { readonly kind: 'failed'; readonly error: ThrownError }
   /** Somebody asked for it, or its time is up. */
   | { readonly kind: 'interrupt' | 'rollback' | 'timeout' }
-  /** Another attempt follows; `again` counts as a loss. */
-  | { readonly kind: 'drained' | 'again' }
+  /** Another attempt follows. */
+  | { readonly kind: 'drained' }
+  /** Another one follows, and this one counts as a loss. */
+  | { readonly kind: 'again'; readonly loss: string }
   /** Another process has the run. */
   | { readonly kind: 'lost' };
 
 /** An attempt after so many lost ones ends the run. */
 export const MAX_LOSSES = 3;
 
-const EXHAUSTED = {
-  error: 'RunLost',
-  message: `The run was lost ${MAX_LOSSES} times with its worker or its server process, and is not tried again`,
+function toExhausted(loss: string | null): ThrownError {
+  const why = loss === null ? '' : `: the last time ${loss}`;
+  const message = `The run was lost ${MAX_LOSSES} times with its worker or its server process, and is not tried again${why}`;
+  return { error: 'RunLost', message };
+}
+
+/** Of a worker, by the kind of its error. */
+const LOSSES: Readonly<Record<string, string>> = {
+  blocked: 'its worker did not respond for long',
+  protocol: 'its worker broke the protocol',
 };
 const NO_USER = {
   error: 'RunUserUnavailable',
@@ -59,7 +68,7 @@ export async function attemptRun(
   writer: RunEventWriter,
 ): Promise<Attempted> {
   if (claim.cancellation !== null) return { kind: claim.cancellation };
-  if (claim.losses >= MAX_LOSSES) return { kind: 'failed', error: EXHAUSTED };
+  if (claim.losses >= MAX_LOSSES) return { kind: 'failed', error: toExhausted(claim.loss) };
   const user = await findUser(parts, claim);
   if (user === 'later') return { kind: 'drained' };
   if (user === undefined) return { kind: 'failed', error: NO_USER };
@@ -147,11 +156,14 @@ function decideFailure(log: Log, claim: Claim, { intent }: RunControl, error: un
   if (error instanceof Error && error.name === 'LostRun') return { kind: 'lost' };
   if (!(error instanceof WorkerError)) {
     log.error({ ...describeBug(error), ...of }, 'a run could not be executed');
-    return { kind: 'again' };
+    return { kind: 'again', loss: 'its server could not store or read what it needed' };
   }
   if (error.isRetryable || error.reason !== undefined) {
     log.warn({ ...of, reason: error.kind }, 'the worker of a run was lost');
-    return { kind: 'again' };
+    return {
+      kind: 'again',
+      loss: LOSSES[error.kind] ?? 'its worker has ended, by a crash, a signal or for lack of memory',
+    };
   }
   const { thrown } = error;
   const { error: name, message } = thrown ?? { error: 'Error', message: error.message };

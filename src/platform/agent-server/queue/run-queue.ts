@@ -25,6 +25,11 @@ export type RunQueue = {
   wake(): void;
   /** After the commit of a cancellation: the run ends at once where this process executes it; others learn it by NOTIFY. */
   cancel(runId: string, action: Cancellation): void;
+  /** Claims nothing more. Those that run go on, and a later `drain` does not wait for them. */
+  stop(): void;
+  readonly isStopped: boolean;
+  /** Runs that this process executes now. */
+  readonly running: number;
   /** Claims nothing more, lets running ones end within the time to drain, and gives the others back, as pending. */
   drain(): Promise<void>;
   /** Gives back at once what still runs. */
@@ -65,6 +70,7 @@ class ProcessQueue implements RunQueue {
   #renewal: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
   #isDraining = false;
+  #isStopped = false;
   #isWanted = false;
   #claiming: Promise<void> | undefined;
 
@@ -75,6 +81,14 @@ class ProcessQueue implements RunQueue {
     this.#execution = { ...parts, pauseMs: (losses) => Math.random() * losses * pauseMs };
     this.#places = new RunPlaces(parts.places);
     this.#upkeep = createUpkeep({ ...parts, everyMs: parts.upkeepMs ?? UPKEEP_MS, onDue: () => this.wake() });
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  get running(): number {
+    return this.#running.size + this.#places.reserved;
   }
 
   start(): void {
@@ -196,8 +210,15 @@ class ProcessQueue implements RunQueue {
     }
   }
 
+  stop(): void {
+    this.#isDraining = true;
+    this.#isStopped = true;
+  }
+
   async drain(): Promise<void> {
     this.#isDraining = true;
+    // Whoever has stopped it has waited as long as they wanted.
+    if (this.#isStopped) return this.#giveBack();
     const over = new AbortController();
     const time = setTimeout(this.#parts.drainMs, undefined, { signal: over.signal }).catch(() => undefined);
     await Promise.race([this.#settled(), time]);

@@ -1,7 +1,7 @@
 // What a worker gets to start a run with: its row, and whose run it is, which the worker must keep to itself.
 import type { RunToStart } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
-import { USER_KEYS } from '../access/configurable-names.ts';
+import { USER_KEYS, userKeysOf } from '../access/configurable-names.ts';
 import type { RunUser } from '../access/run-users.ts';
 import type { RunKwargs } from '../runs/run-kwargs.ts';
 import type { Claim } from './claims.ts';
@@ -9,7 +9,7 @@ import type { Claim } from './claims.ts';
 export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToStart {
   const kwargs = JSON.parse(claim.kwargs) as RunKwargs;
   const { configurable } = kwargs.config;
-  const hidden: JsonObject = { ...headers, ...(user === undefined ? {} : ofUser(user)) };
+  const hidden: JsonObject = { ...headers, ...userKeysOf(user) };
   return {
     run_id: claim.run_id,
     thread_id: claim.thread_id,
@@ -31,12 +31,6 @@ export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToSta
     durability: kwargs.durability ?? 'async',
     ...(kwargs.feedback_keys === undefined ? {} : { feedback_keys: kwargs.feedback_keys }),
   };
-}
-
-function ofUser(user: NonNullable<RunUser['user']>): JsonObject {
-  const { identity, permissions } = user;
-  const values = [user, identity, permissions];
-  return Object.fromEntries(USER_KEYS.map((key, index) => [key, values[index % values.length]]));
 }
 
 function checkpointOf(configurable: JsonObject): Pick<RunToStart, 'checkpoint'> | undefined {

@@ -1,6 +1,8 @@
 // What a thread shows after a run that did not come to its end: the state of its last checkpoint, as the graph reads it.
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { describeBug } from '../../../base/log.ts';
+import { userKeysOf } from '../access/configurable-names.ts';
+import type { RunUser } from '../access/run-users.ts';
 import type { RunKwargs } from '../runs/run-kwargs.ts';
 import type { Claim } from './claims.ts';
 import type { ThreadOutcome } from './ending.ts';
@@ -19,9 +21,11 @@ export async function readThreadOutcome(parts: ExecutionParts, claim: Claim): Pr
   if (claim.is_temporary) return { status: 'idle' };
   const { thread_id, graph_id } = claim;
   try {
+    // Without a user where they cannot be read: the state is there all the same.
+    const user = await parts.openUser(claim.run_id).catch(() => undefined);
     const text = await parts.workers.call(
       'state.get',
-      { graph_id, thread_id, config: JSON.stringify(configOf(claim)) },
+      { graph_id, thread_id, config: JSON.stringify(configOf(claim, user)) },
       {
         signal: AbortSignal.timeout(READING_MS),
         checkpoints: parts.createCheckpoints({ threadId: thread_id, isReadOnly: true }),
@@ -35,10 +39,10 @@ export async function readThreadOutcome(parts: ExecutionParts, claim: Claim): Pr
 }
 
 /** Of the latest checkpoint: the run may have begun at another one. */
-function configOf(claim: Claim): JsonObject {
+function configOf(claim: Claim, mapping: RunUser | undefined): JsonObject {
   const { config } = JSON.parse(claim.kwargs) as RunKwargs;
   const { checkpoint_id: _, checkpoint_ns: __, checkpoint_map: ___, ...configurable } = config.configurable;
-  return { ...config, configurable };
+  return { ...config, configurable: { ...configurable, ...userKeysOf(mapping?.user) } };
 }
 
 function toOutcome({ values, next = [], tasks = [] }: State): ThreadOutcome {

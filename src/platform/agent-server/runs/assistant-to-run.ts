@@ -2,8 +2,9 @@
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
-import type { Database } from '../../store/database.ts';
+import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
+import { defineRead } from '../../store/statement.ts';
 
 export type AssistantToRun = {
   readonly assistantId: string;
@@ -16,21 +17,14 @@ export type AssistantToRun = {
 
 /** Throws `not_found`, also for one that the filter hides. */
 export async function readAssistantToRun(
-  db: Pick<Database, 'selectFrom'>,
+  db: Reader,
   assistantId: string,
   filter: Filter | undefined,
 ): Promise<AssistantToRun> {
-  const row = await db
-    .selectFrom('agent_assistants')
-    .select(['version', 'graph_id'])
-    .select([
-      sql<string>`config::text`.as('config'),
-      sql<string>`context::text`.as('context'),
-      sql<string>`metadata::text`.as('metadata'),
-    ])
-    .where('assistant_id', '=', assistantId)
-    .where(whereVisible(filter))
-    .executeTakeFirst();
+  const [row] =
+    filter === undefined
+      ? await findAssistant(db, { assistantId })
+      : await selectAssistant(db, assistantId).where(whereVisible(filter)).execute();
   if (row === undefined) throw noAssistant();
   return {
     assistantId,
@@ -41,6 +35,23 @@ export async function readAssistantToRun(
     metadata: JSON.parse(row.metadata) as JsonObject,
   };
 }
+
+function selectAssistant(db: Reader, assistantId: string) {
+  return db
+    .selectFrom('agent_assistants')
+    .select(['version', 'graph_id'])
+    .select([
+      sql<string>`config::text`.as('config'),
+      sql<string>`context::text`.as('context'),
+      sql<string>`metadata::text`.as('metadata'),
+    ])
+    .where('assistant_id', '=', assistantId);
+}
+
+const findAssistant = defineRead(
+  'find-assistant-to-run',
+  (db, { assistantId }: { readonly assistantId: string }) => selectAssistant(db, assistantId).compile(),
+);
 
 export function noAssistant(): DomainError {
   return new DomainError(

@@ -6,7 +6,7 @@ import { type Filter, whereVisible } from '../access/filters.ts';
 import { announce, type Cancelled, cancelRuns, settleIdle } from './cancellation.ts';
 import { ofThreadRun, type RunRouteParts, UNTRACKED, uuid } from './run-parts.ts';
 import { noRun } from './run-reading.ts';
-import { lockThread } from './thread-for-run.ts';
+import { lockThread, lockThreads } from './thread-for-run.ts';
 
 export function createCancelRoutes(parts: RunRouteParts): readonly Route[] {
   return [cancelOne(parts), cancelMany(parts)];
@@ -66,7 +66,7 @@ async function cancelVisible(
     .execute();
   if (rows.length < new Set(runIds).size) throw noRun();
   const cancelled = await cancelRuns(trx, runIds, how);
-  if (cancelled.ended.length > 0) await settleIdle(trx, threadId);
+  if (cancelled.ended.length > 0) await settleIdle(trx, [threadId]);
   return cancelled;
 }
 
@@ -133,24 +133,21 @@ async function findWanted(
     .$if(typeof threadId === 'string', (query) => query.where('r.thread_id', '=', threadId ?? ''))
     .$if(Array.isArray(ids), (query) => query.where('r.run_id', 'in', ids ?? []))
     .$if(!Array.isArray(ids), (query) => query.where('r.status', 'in', statuses))
-    .orderBy('r.thread_id')
     .execute();
 }
 
-/** Threads in the order of their ids, so that two requests never wait for each other. */
 async function cancelOfThreads(
   trx: Transaction,
   found: readonly Found[],
   how: 'interrupt' | 'rollback',
 ): Promise<Cancelled> {
-  const all: { readonly ended: string[]; readonly asked: string[] } = { ended: [], asked: [] };
-  for (const [threadId, runs] of Map.groupBy(found, (one) => one.thread_id)) {
-    await lockThread(trx, threadId, undefined);
-    const runIds = runs.map(({ run_id: id }) => id);
-    const { ended, asked } = await cancelRuns(trx, runIds, how);
-    if (ended.length > 0) await settleIdle(trx, threadId);
-    all.ended.push(...ended);
-    all.asked.push(...asked);
-  }
-  return all;
+  const threads = [...new Set(found.map(({ thread_id: id }) => id))];
+  await lockThreads(trx, threads);
+  const cancelled = await cancelRuns(
+    trx,
+    found.map(({ run_id: id }) => id),
+    how,
+  );
+  if (cancelled.ended.length > 0) await settleIdle(trx, threads);
+  return cancelled;
 }

@@ -1,7 +1,6 @@
 // Cancels runs, within a transaction. One that has not begun ends at once, or is removed; one that was executed is asked to end
 // by whoever executes it, or executes it next.
 import { removeRunCheckpoints } from '../checkpoints/checkpoint-removal.ts';
-import { settleThread } from '../queue/ending.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { Cancellation } from './run-rows.ts';
 import type { RunNotices } from '../streams/run-notices.ts';
@@ -23,7 +22,7 @@ type ToCancel = {
   readonly is_temporary: boolean;
 };
 
-/** Of one thread, which the caller has locked. Runs that have ended are left as they are. */
+/** Of threads that the caller has locked. Runs that have ended are left as they are. */
 export async function cancelRuns(
   trx: Transaction,
   runIds: readonly string[],
@@ -32,16 +31,22 @@ export async function cancelRuns(
   if (runIds.length === 0) return { ended: [], asked: [] };
   const found = await findUnended(trx, runIds);
   const fresh = found.filter(({ status, attempt }) => status === 'pending' && attempt === 0);
-  const begun = found.filter((one) => !fresh.includes(one)).map(({ run_id: id }) => id);
-  for (const one of fresh) await endFresh(trx, one, action);
-  if (begun.length > 0)
+  const ended = new Set(fresh.map(({ run_id: id }) => id));
+  const asked = found.flatMap(({ run_id: id }) => (ended.has(id) ? [] : [id]));
+  await endFresh(trx, fresh, action);
+  if (asked.length > 0)
     await trx
       .updateTable('agent_runs')
       // Who was asked to remove a run does so, whatever else was asked.
       .set({ cancellation: sql`case when cancellation = 'rollback' then cancellation else ${action} end` })
-      .where('run_id', 'in', begun)
+      .where('run_id', '=', anyOf(asked))
       .execute();
-  return { ended: fresh.map(({ run_id: id }) => id), asked: begun };
+  return { ended: [...ended], asked };
+}
+
+/** One parameter, however many there are: a statement has 65,535 of them at most. */
+function anyOf(ids: readonly string[]) {
+  return sql<string>`any(${ids}::uuid[])`;
 }
 
 /** Locked in the order of their ids, as all do. */
@@ -50,23 +55,26 @@ function findUnended(trx: Transaction, runIds: readonly string[]): Promise<reado
     .selectFrom('agent_runs as r')
     .innerJoin('agent_threads as t', 't.thread_id', 'r.thread_id')
     .select(['r.run_id', 'r.thread_id', 'r.status', 'r.attempt', 't.is_temporary'])
-    .where('r.run_id', 'in', [...runIds])
+    .where('r.run_id', '=', anyOf(runIds))
     .where('r.status', 'in', ['pending', 'running'])
     .orderBy('r.run_id')
     .forNoKeyUpdate('r')
     .execute();
 }
 
-async function endFresh(trx: Transaction, run: ToCancel, action: Cancellation): Promise<void> {
-  const { run_id: runId, thread_id: threadId } = run;
-  if (run.is_temporary) await trx.deleteFrom('agent_threads').where('thread_id', '=', threadId).execute();
-  else if (action === 'rollback') await trx.deleteFrom('agent_runs').where('run_id', '=', runId).execute();
+async function endFresh(trx: Transaction, runs: readonly ToCancel[], action: Cancellation): Promise<void> {
+  if (runs.length === 0) return;
+  const threads = runs.flatMap((one) => (one.is_temporary ? [one.thread_id] : []));
+  const ids = runs.flatMap((one) => (one.is_temporary ? [] : [one.run_id]));
+  if (threads.length > 0)
+    await trx.deleteFrom('agent_threads').where('thread_id', '=', anyOf(threads)).execute();
+  if (action === 'rollback') await trx.deleteFrom('agent_runs').where('run_id', '=', anyOf(ids)).execute();
   else {
-    await trx.deleteFrom('agent_run_users').where('run_id', '=', runId).execute();
+    await trx.deleteFrom('agent_run_users').where('run_id', '=', anyOf(ids)).execute();
     await trx
       .updateTable('agent_runs')
       .set({ status: 'interrupted', ended_at: sql<Date>`now()`, updated_at: sql<Date>`now()` })
-      .where('run_id', '=', runId)
+      .where('run_id', '=', anyOf(ids))
       .execute();
   }
 }
@@ -79,14 +87,13 @@ export async function deleteRun(trx: Transaction, runId: string, threadId: strin
   await trx.deleteFrom('agent_runs').where('run_id', '=', runId).execute();
 }
 
-/** Of a thread whose runs may all have ended by what this transaction did. */
-export async function settleIdle(trx: Transaction, threadId: string): Promise<void> {
-  const thread = await trx
-    .selectFrom('agent_threads')
-    .select('status')
-    .where('thread_id', '=', threadId)
-    .executeTakeFirst();
-  if (thread?.status === 'busy') await settleThread(trx, threadId, { status: 'idle' });
+/** Of threads whose runs may all have ended by what this transaction did. */
+export async function settleIdle(trx: Transaction, threadIds: readonly string[]): Promise<void> {
+  await sql`
+    update agent_threads t set status = 'idle', error = null, updated_at = now()
+    where thread_id = ${anyOf(threadIds)} and status = 'busy' and not exists (
+      select from agent_runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running'))
+  `.execute(trx);
 }
 
 /** After the commit. */

@@ -52,7 +52,7 @@ const createOne = (parts: RunRouteParts, place: Place): Route => {
 
 const streamOne = (parts: RunRouteParts, place: Place): Route => {
   const creation = createCreation(parts);
-  const { streams, deployment } = parts;
+  const { streams } = parts;
   return defineRoute({
     ...{
       ...shared(parts, place),
@@ -65,7 +65,7 @@ const streamOne = (parts: RunRouteParts, place: Place): Route => {
       const created = await creation.write(db, body, { ...prepared, streamedBy: streams.processId });
       const fields = fieldsOf(created, prepared);
       // A client that reconnects without stored events would lose some.
-      const again = `${deployment.http.mountPrefix}${fields['Content-Location']}/stream`;
+      const again = `${fields['Content-Location']}/stream`;
       const more = body.stream_resumable === true ? { Location: again } : {};
       return creation.remember({ source: placeOf(created), fields: { ...fields, ...more } }, created);
     },
@@ -80,7 +80,7 @@ const streamOne = (parts: RunRouteParts, place: Place): Route => {
 
 const waitForOne = (parts: RunRouteParts, place: Place): Route => {
   const creation = createCreation(parts);
-  const { streams, deployment } = parts;
+  const { streams } = parts;
   return defineRoute({
     ...{
       ...shared(parts, place),
@@ -91,7 +91,7 @@ const waitForOne = (parts: RunRouteParts, place: Place): Route => {
     prepare: (call) => prepareRun(parts, call, threadIdOf(call.params)),
     async handle({ db, body }, prepared) {
       const created = await creation.write(db, body, { ...prepared, streamedBy: null });
-      const location = `${deployment.http.mountPrefix}${locationOf(placeOf(created), false)}/join`;
+      const location = `${locationOf(placeOf(created), false)}/join`;
       const fields = { ...fieldsOf(created, prepared), Location: location };
       return creation.remember({ source: placeOf(created), fields }, created);
     },
@@ -106,13 +106,17 @@ const waitForOne = (parts: RunRouteParts, place: Place): Route => {
 
 /** What a transaction has created reaches the phase that follows its commit by its outcome. */
 function createCreation(parts: RunRouteParts) {
-  const { vault, deployment, queue } = parts;
+  const { vault, deployment, queue, threadPendingRuns } = parts;
   const { graphs, defaultConfigs } = deployment;
   const known = new WeakMap<object, CreatedRun>();
   return {
     write: (trx: unknown, body: RunBody, prepared: PreparedRun & { readonly streamedBy: string | null }) =>
       // The pipeline runs every POST in a transaction.
-      createRun(trx as Transaction, { vault, graphs, defaultConfigs }, { ...prepared, body }),
+      createRun(
+        trx as Transaction,
+        { vault, graphs, defaultConfigs, threadPendingRuns },
+        { ...prepared, body },
+      ),
     remember<T extends object>(outcome: T, created: CreatedRun): T {
       known.set(outcome, created);
       return outcome;

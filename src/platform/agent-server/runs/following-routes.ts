@@ -24,7 +24,7 @@ const joinQuery = z.strictObject({ cancel_on_disconnect: z.boolean().default(fal
 const streamQuery = joinQuery.extend({ stream_mode: z.array(z.string()).optional() });
 
 const join = (parts: RunRouteParts): Route => {
-  const { gate, streams, deployment } = parts;
+  const { gate, streams } = parts;
   return defineRoute({
     ...{ method: 'GET', path: '/threads/{thread_id}/runs/{run_id}/join', tag: 'Runs' },
     summary: 'Wait for the result of a run',
@@ -36,7 +36,7 @@ const join = (parts: RunRouteParts): Route => {
       const source = await findRunPlace(db, { threadId, runId }, filter);
       if (source === undefined) throw noRun();
       const location = locationOf(source, false);
-      const again = `${deployment.http.mountPrefix}${location}/join`;
+      const again = `${location}/join`;
       return { source, fields: { 'Content-Location': location, Location: again } };
     },
     stream: ({ query, signal, db }, place) =>

@@ -7,7 +7,7 @@ import { deleteRun, settleIdle } from './cancellation.ts';
 import { ofThread, ofThreadRun, type RunRouteParts, UNTRACKED } from './run-parts.ts';
 import { listRuns, noRun, readRun } from './run-reading.ts';
 import { RUN_STATUSES } from './run-rows.ts';
-import { run, RUN_FIELDS, selectedRun, selectFields, toRun } from './run-shape.ts';
+import { run, RUN_FIELDS, runList, toRun } from './run-shape.ts';
 import { lockThread, noThread } from './thread-for-run.ts';
 
 export function createReadingRoutes(parts: RunRouteParts): readonly Route[] {
@@ -31,8 +31,8 @@ const list = ({ gate }: RunRouteParts): Route =>
       summary: 'List the runs of a thread',
     },
     ...{ access: gate.access, tracking: UNTRACKED, params: ofThread, query: listQuery },
-    responses: { 200: z.array(selectedRun) },
-    failures: [403, 404],
+    responses: { 200: runList },
+    failures: [400, 403, 404],
     async prepare(call) {
       const { params, query } = call;
       const select = readList(query.select, RUN_FIELDS, 'select');
@@ -44,8 +44,9 @@ const list = ({ gate }: RunRouteParts): Route =>
       return { select, filters: [search.filter, read.filter] };
     },
     async handle({ db, params, query }, { select, filters }) {
-      const rows = await listRuns(db, params.thread_id, query, filters);
-      return { body: rows.map((row) => selectFields(toRun(row), select)) };
+      const page = { ...query, fields: [...new Set(select ?? RUN_FIELDS)] };
+      const texts = await listRuns(db, params.thread_id, page, filters);
+      return { body: `[${texts.join(',')}]` };
     },
   });
 
@@ -80,7 +81,7 @@ const remove = ({ gate, queue, notices }: RunRouteParts): Route =>
       await deleteRun(trx, runId, threadId);
       if (thread.isTemporary)
         await trx.deleteFrom('agent_threads').where('thread_id', '=', threadId).execute();
-      else await settleIdle(trx, threadId);
+      else await settleIdle(trx, [threadId]);
     },
     after({ params: { run_id: runId } }) {
       notices.send({ kind: 'ended', runId });

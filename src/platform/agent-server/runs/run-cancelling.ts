@@ -18,7 +18,7 @@ async function cancelOne(parts: RunRouteParts, { threadId, runId }: RunPlace): P
   const cancelled = await parts.store.write(async (trx) => {
     await lockThread(trx, threadId, undefined);
     const done = await cancelRuns(trx, [runId], 'interrupt');
-    if (done.ended.length > 0) await settleIdle(trx, threadId);
+    if (done.ended.length > 0) await settleIdle(trx, [threadId]);
     return done;
   });
   announce(parts, cancelled, 'interrupt');

@@ -45,6 +45,7 @@ export type CreationParts = {
   readonly vault: Pick<Vault, 'seal'>;
   /** `LANGGRAPH_CONFIG`, by graph. */
   readonly defaultConfigs: ReadonlyMap<string, JsonObject>;
+  readonly threadPendingRuns?: number | undefined;
 };
 
 export async function createRun(trx: Transaction, parts: CreationParts, given: NewRun): Promise<CreatedRun> {
@@ -56,6 +57,7 @@ export async function createRun(trx: Transaction, parts: CreationParts, given: N
   const { threadId } = thread;
   const strategy = body.multitask_strategy ?? 'enqueue';
   const cancelled = thread.isBusy ? await makeWay(trx, threadId, strategy) : NOTHING;
+  if (thread.isBusy && strategy === 'enqueue') await requirePlace(trx, threadId, parts.threadPendingRuns);
   const kwargs = createKwargs(body, {
     ...{ runId, threadId, assistant, thread, metadata: given.metadata, isTemporary: thread.isTemporary },
     ...{ graphId: assistant.graphId, assistantId: assistant.assistantId },
@@ -92,6 +94,28 @@ async function makeWay(trx: Transaction, threadId: string, strategy: MultitaskSt
     rows.map(({ run_id: id }) => id),
     strategy,
   );
+}
+
+const RETRY_MS = 10_000;
+
+/** Throws `too_many` where so many runs of the thread wait already. */
+async function requirePlace(trx: Transaction, threadId: string, most: number | undefined): Promise<void> {
+  if (most === undefined) return;
+  const last = await trx
+    .selectFrom('agent_runs')
+    .select('run_id')
+    .where('thread_id', '=', threadId)
+    .where('status', '=', 'pending')
+    .orderBy('position')
+    .offset(most - 1)
+    .limit(1)
+    .executeTakeFirst();
+  if (last !== undefined)
+    throw new DomainError(
+      'too_many',
+      `${most} runs of this thread wait, as many as SALLYPORT_AGENT_THREAD_PENDING_RUNS allows: create this one when some have ended`,
+      RETRY_MS,
+    );
 }
 
 type Insertion = {

@@ -18,9 +18,9 @@ export type RunRouteParts = {
   /** For what follows a client that leaves. */
   readonly store: Pick<Store, 'write'>;
   readonly log: Log;
-  readonly deployment: Pick<Deployment, 'graphs' | 'defaultConfigs'> & {
-    readonly http: Pick<Deployment['http'], 'mountPrefix'>;
-  };
+  /** Of one thread that wait; absent: any number. */
+  readonly threadPendingRuns?: number;
+  readonly deployment: Pick<Deployment, 'graphs' | 'defaultConfigs'>;
 };
 
 const id = z.guid().toLowerCase();
@@ -34,7 +34,10 @@ export const UNTRACKED = { untracked: 'runs of a deployment are no resources of 
 
 export type RunPlace = { readonly threadId: string; readonly runId: string };
 
-/** As clients find a run that they have created: the SDKs read both ids from it. */
+/**
+ * As clients find a run that they have created: the SDKs read both ids from it, and append it to the address of the server, so that
+ * no prefix is part of it.
+ */
 export function locationOf({ threadId, runId }: RunPlace, isStateless: boolean): string {
   return isStateless ? `/runs/${runId}` : `/threads/${threadId}/runs/${runId}`;
 }

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { isObject } from '../../../base/json/json-document.ts';
 import type { AgentGrant } from '../access/gate.ts';
 import { isDefaultAssistant, toAssistantId } from '../assistants/assistant-id.ts';
+import { requireSmallMetadata } from '../metadata.ts';
 import { noAssistant } from './assistant-to-run.ts';
 import { requireSupported, type RunBody } from './run-body.ts';
 import type { NewRun } from './run-creation.ts';
@@ -36,10 +37,11 @@ export async function prepareRun(
       : gate.authorize(call, 'assistants:read', ofAssistant(assistantId)),
     vault.prepare(),
   ]);
-  const { metadata } = value;
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  requireSmallMetadata(JSON.stringify(metadata));
   return {
     ...{ runId, threadId, assistantId, filter, assistantFilter: assistants?.filter },
-    metadata: isObject(metadata) ? metadata : {},
+    metadata,
     user: { user: call.user, headers: call.headers },
   };
 }

@@ -19,8 +19,11 @@ const fields = {
 };
 
 export const run = z.strictObject(fields).meta({ id: 'Run' });
-/** With the fields that were asked for. */
-export const selectedRun = z.strictObject(fields).partial();
+/** With the fields that were asked for. JSON whose text is made by the database. */
+export const runList = {
+  textType: 'application/json',
+  schema: z.array(z.strictObject(fields).partial()),
+};
 
 export const RUN_FIELDS = Object.keys(fields) as readonly (keyof typeof fields)[];
 export type RunField = (typeof RUN_FIELDS)[number];
@@ -68,7 +71,15 @@ export function toRun(row: RunRow): ShownRun {
   };
 }
 
-export function selectFields(shown: ShownRun, wanted: readonly RunField[] | undefined): Partial<ShownRun> {
-  if (wanted === undefined) return shown;
-  return Object.fromEntries(wanted.map((name) => [name, shown[name]])) as Partial<ShownRun>;
+/** The column `text`: JSON that the database makes of a row, so that what was sent passes through as it is stored. */
+export function runText(fields: readonly RunField[]) {
+  const members = fields.map((field) => {
+    const isTime = field === 'created_at' || field === 'updated_at';
+    const column = sql.ref(field);
+    const value = isTime
+      ? sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+      : column;
+    return sql`${sql.lit(field)}, ${value}`;
+  });
+  return sql<string>`json_build_object(${sql.join(members)})::text`.as('text');
 }

@@ -3,8 +3,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
-import type { Transaction } from '../../store/database.ts';
+import type { Database, Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
+import { defineStatement } from '../../store/statement.ts';
 import type { AssistantToRun } from './assistant-to-run.ts';
 import type { RunBody } from './run-body.ts';
 import { threadConfigOf } from './run-kwargs.ts';
@@ -59,20 +60,41 @@ export async function lockThread(
   threadId: string,
   filter: Filter | undefined,
 ): Promise<ThreadForRun | undefined> {
-  const row = await trx
-    .selectFrom('agent_threads')
-    .select(['status', 'is_temporary'])
-    .select([sql<string>`config::text`.as('config'), sql<string>`metadata::text`.as('metadata')])
-    .where('thread_id', '=', threadId)
-    .where(whereVisible(filter))
-    .forNoKeyUpdate()
-    .executeTakeFirst();
+  const [row] =
+    filter === undefined
+      ? await lockForRun(trx, { threadId })
+      : await selectForRun(trx, threadId).where(whereVisible(filter)).execute();
   if (row === undefined) return undefined;
   return {
     ...{ threadId, isNew: false, isBusy: row.status === 'busy', isTemporary: row.is_temporary },
     config: JSON.parse(row.config) as JsonObject,
     metadata: JSON.parse(row.metadata) as JsonObject,
   };
+}
+
+function selectForRun(db: Database, threadId: string) {
+  return db
+    .selectFrom('agent_threads')
+    .select(['status', 'is_temporary'])
+    .select([sql<string>`config::text`.as('config'), sql<string>`metadata::text`.as('metadata')])
+    .where('thread_id', '=', threadId)
+    .forNoKeyUpdate();
+}
+
+const lockForRun = defineStatement(
+  'lock-agent-thread-for-run',
+  (db, { threadId }: { readonly threadId: string }) => selectForRun(db, threadId).compile(),
+);
+
+/** In the order of their ids, so that two requests never wait for each other. */
+export async function lockThreads(trx: Transaction, threadIds: readonly string[]): Promise<void> {
+  await trx
+    .selectFrom('agent_threads')
+    .select('thread_id')
+    .where('thread_id', '=', sql<string>`any(${threadIds}::uuid[])`)
+    .orderBy('thread_id')
+    .forNoKeyUpdate()
+    .execute();
 }
 
 /** Undefined where there is one with this id. */
@@ -106,17 +128,22 @@ export async function writeThread(
   assistant: AssistantToRun,
   config: JsonObject,
 ): Promise<void> {
-  await trx
-    .updateTable('agent_threads')
-    .set({
-      status: 'busy',
-      metadata: JSON.stringify({ ...metadata, ...ofAssistant(assistant) }),
-      config: JSON.stringify(config),
-      updated_at: sql<Date>`now()`,
-    })
-    .where('thread_id', '=', threadId)
-    .execute();
+  await writeRow(trx, {
+    threadId,
+    metadata: JSON.stringify({ ...metadata, ...ofAssistant(assistant) }),
+    config: JSON.stringify(config),
+  });
 }
+
+type Row = { readonly threadId: string; readonly metadata: string; readonly config: string };
+
+const writeRow = defineStatement('write-agent-thread-for-run', (db, { threadId, metadata, config }: Row) =>
+  db
+    .updateTable('agent_threads')
+    .set({ status: sql`'busy'`, metadata, config, updated_at: sql<Date>`now()` })
+    .where('thread_id', '=', threadId)
+    .compile(),
+);
 
 function ofAssistant({ graphId, assistantId }: AssistantToRun): JsonObject {
   return { graph_id: graphId, assistant_id: assistantId };

@@ -7,10 +7,10 @@ import type { Database } from '../../store/database.ts';
 import type { RunEvent } from './event-queue.ts';
 import type { RunStreams } from './run-streams.ts';
 import {
+  findNextRun,
   findThreadPlace,
   findThreadStart,
   isThreadVisible,
-  listRunsAfter,
   type ThreadPlace,
   type ThreadRun,
 } from './thread-runs.ts';
@@ -46,12 +46,12 @@ export async function* streamThread(
   const ended = new AbortController();
   const reading = AbortSignal.any([signal, ended.signal]);
   const read = (runId: string, after: number) => streams.read(runId, { after, signal: reading });
-  const done = new Set<string>();
+  let current: string | undefined;
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
   const unfollow = streams.followed.follow(threadId, {
     onOpen(runId) {
-      if (!done.has(runId) && !opened.has(runId) && opened.size < MAX_OPENED)
+      if (runId !== current && !opened.has(runId) && opened.size < MAX_OPENED)
         opened.set(runId, read(runId, -1));
       onChange();
     },
@@ -59,31 +59,25 @@ export async function* streamThread(
   });
   signal.addEventListener('abort', onChange);
   try {
-    const resumed = lastEventId === undefined ? undefined : await findPlace(db, threadId, lastEventId);
-    const start = resumed === undefined ? await findThreadStart(db, threadId) : { ...resumed, ended: [] };
-    for (const runId of start.ended) done.add(runId);
-    let { position } = start;
+    let place = await findPlace(db, threadId, lastEventId);
     while (!signal.aborted) {
       changed = Promise.withResolvers();
       // It may have been deleted, and created again by somebody else.
       if (!(await isThreadVisible(db, threadId, filter))) return;
-      const runs = (await listRunsAfter(db, { threadId, filter }, position)).filter(
-        ({ runId }) => !done.has(runId),
-      );
-      const run = runs.find(({ hasBegun }) => hasBegun);
+      const { run, isPartial, ...next } = await findNextRun(db, { threadId, filter }, place);
+      ({ place } = next);
       if (run === undefined) {
-        await changed.promise;
+        if (!isPartial) await changed.promise;
         continue;
       }
       if (opened.size === MAX_OPENED) throw new EndedEarly('the client reads too slowly');
-      done.add(run.runId);
-      const after = run.position === resumed?.inRun?.position ? resumed.inRun.number : -1;
+      current = run.runId;
+      const after = run.position === place.inRun?.position ? place.inRun.number : -1;
       const events = (after === -1 ? opened.get(run.runId) : undefined) ?? read(run.runId, after);
       opened.delete(run.runId);
       yield* streamOne(events, run, modes);
       if (signal.aborted) return;
       if (modes.has('run_modes') || modes.has('lifecycle')) yield [toRunDone(run)];
-      position = runs[0] === run ? run.position : position;
     }
   } finally {
     signal.removeEventListener('abort', onChange);
@@ -114,10 +108,11 @@ function toRunDone({ runId }: ThreadRun): ServerEvent {
 async function findPlace(
   db: ThreadStreamParts['db'],
   threadId: string,
-  text: string,
-): Promise<ThreadPlace | undefined> {
-  if (text === '-1') return { position: -1 };
-  const [, runId, number] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{0,15})$/.exec(text) ?? [];
-  if (runId === undefined) return undefined;
+  text: string | undefined,
+): Promise<ThreadPlace> {
+  if (text === '-1') return { position: -1, waiting: [] };
+  const [, runId, number] =
+    /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{0,15})$/.exec(text ?? '') ?? [];
+  if (runId === undefined) return findThreadStart(db, threadId);
   return findThreadPlace(db, threadId, { runId, number: number === '' ? undefined : Number(number) });
 }

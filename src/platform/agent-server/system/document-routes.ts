@@ -7,6 +7,7 @@ import { toPage } from '../../api/openapi/documents-page.ts';
 import { type ApiFacts, type OpenApiDocument, toOpenApi } from '../../api/openapi/openapi.ts';
 import { type Route, defineRoute } from '../../api/route.ts';
 import { sql } from '../../store/sql.ts';
+import type { ServedAs } from '../configuration/deployment-input.ts';
 
 export type DocumentParts = {
   /** All other routes, with the paths that clients call. */
@@ -14,6 +15,8 @@ export type DocumentParts = {
   /** Puts the prefix before the paths of this file. */
   finish(routes: readonly Route[]): readonly Route[];
   readonly version: string;
+  /** Of an instance of a deployment. */
+  readonly servedAs: Pick<ServedAs, 'id' | 'name' | 'revisionId'> | undefined;
   /** `http.disable_meta`: liveness alone, which asks nothing. */
   readonly isDisabled: boolean;
   /** For what tells more than that the server is there. */
@@ -71,15 +74,29 @@ const info = z
     version: z.string().describe('Of this program'),
     context: z.literal('js'),
     flags: z.strictObject({ assistants: z.boolean(), crons: z.boolean(), langsmith: z.boolean() }),
+    host: z
+      .strictObject({
+        kind: z.literal('self-hosted'),
+        project_id: z.string(),
+        revision_id: z.string(),
+        host_revision_id: z.string(),
+        deployment_name: z.string(),
+      })
+      .optional()
+      .describe('Of an instance of a deployment: the deployment and its revision'),
   })
   .meta({ id: 'AgentServerInfo' });
 
-function infoRoute({ version }: DocumentParts): Route {
+function infoRoute({ version, servedAs }: DocumentParts): Route {
   const flags = { assistants: true, crons: false, langsmith: false };
+  const host = servedAs && {
+    ...{ kind: 'self-hosted' as const, project_id: servedAs.id, deployment_name: servedAs.name },
+    ...{ revision_id: servedAs.revisionId, host_revision_id: servedAs.revisionId },
+  };
   return defineRoute({
     ...{ ...shared, tracking, path: '/info', summary: 'Version, and what this server has' },
     responses: { 200: info },
-    handle: async () => ({ body: { version, context: 'js' as const, flags } }),
+    handle: async () => ({ body: { version, context: 'js' as const, flags, ...(host && { host }) } }),
   });
 }
 

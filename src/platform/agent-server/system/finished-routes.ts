@@ -6,7 +6,6 @@ import { mount } from '../../api/contract/mount.ts';
 import type { Route } from '../../api/route.ts';
 import type { CorsSettings } from '../configuration/cors-document.ts';
 import type { Disabled, HttpSettings } from '../configuration/deployment.ts';
-import type { AgentSettings } from '../configuration/settings.ts';
 
 /** The tag of the routes that a key of the configuration leaves out. */
 const TAGS: Readonly<Record<string, Disabled>> = {
@@ -18,11 +17,8 @@ const TAGS: Readonly<Record<string, Disabled>> = {
 /** Fields by which clients learn where a run is, and where a list goes on. */
 const EXPOSED = ['Content-Location', 'Location', 'X-Pagination-Next', 'X-Pagination-Total'];
 
-export function finishRoutes(
-  routes: readonly Route[],
-  { http, settings }: { readonly http: HttpSettings; readonly settings: Pick<AgentSettings, 'errorFormat'> },
-): readonly Route[] {
-  const shared = { errors: errorsOf(settings), cors: toCors(http.cors) };
+export function finishRoutes(routes: readonly Route[], http: HttpSettings): readonly Route[] {
+  const shared = { errors: errorsOf(http), cors: toCors(http.cors) };
   const left = routes.filter(({ tag }) => {
     const part = TAGS[tag];
     return part === undefined || !http.disabled.has(part);
@@ -33,7 +29,7 @@ export function finishRoutes(
   );
 }
 
-export function errorsOf({ errorFormat }: Pick<AgentSettings, 'errorFormat'>): ErrorFormat {
+export function errorsOf({ errorFormat }: Pick<HttpSettings, 'errorFormat'>): ErrorFormat {
   return errorFormat === 'text' ? textErrors : problemErrors;
 }
 

@@ -1,9 +1,9 @@
 // The routes of the history of a thread: its states, the newest first.
 import { z } from '../../../base/schema.ts';
-import { defineRoute, type Reader, type Route } from '../../api/route.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
 import type { Filter } from '../access/filters.ts';
 import { callState } from './state-calls.ts';
-import { checkpointOfThread, threadState } from './state-routes.ts';
+import { checkpointOfThread, type StateReader, threadState } from './state-routes.ts';
 import { type CheckpointOfThread, findThreadGraph, toStateConfig } from './thread-graph.ts';
 import { json, shared, THREAD_BODY, type ThreadParts, threadParams } from './thread-route.ts';
 
@@ -86,7 +86,7 @@ type Wanted = {
 /** In `prepare`: it waits for a worker. */
 async function readHistory(
   parts: ThreadParts,
-  { db, signal }: { readonly db: Reader; readonly signal: AbortSignal },
+  { db, signal, user }: StateReader,
   wanted: Wanted,
 ): Promise<string> {
   const { threadId, filter, limit: most, before: last, metadata, checkpoint } = wanted;
@@ -94,7 +94,7 @@ async function readHistory(
   if (graphId === undefined) return '[]';
   const params = {
     ...{ graph_id: graphId, thread_id: threadId, limit: most },
-    config: toStateConfig(config, threadId, checkpoint ?? {}),
+    config: toStateConfig(config, { threadId, user, checkpoint }),
     ...(last === undefined ? {} : { before: { configurable: { checkpoint_id: last } } }),
     ...(metadata === undefined || metadata === null ? {} : { filter: metadata }),
   };

@@ -1,13 +1,17 @@
 // Calls of a worker about the state of one thread, and their failures as clients see them.
 import type { WorkerCalls } from '../../../agent-worker/protocol/calls.ts';
 import { DomainError } from '../../../base/domain-error.ts';
-import { createCheckpointPort } from '../checkpoints/checkpoint-port.ts';
+import { type CheckpointPort, createCheckpointPort } from '../checkpoints/checkpoint-port.ts';
+import { LateWrite } from '../checkpoints/checkpoint-scope.ts';
 import { WorkerError } from '../workers/worker-error.ts';
 import type { ThreadParts } from './thread-route.ts';
 
 type StateCall = 'state.get' | 'state.history' | 'state.update';
 
-/** Throws DomainError: `not_found` for a checkpoint that is not there, `unavailable` where the worker was lost. */
+/**
+ * Throws DomainError: `not_found` for a checkpoint that is not there, `conflict` for an update that a run has overtaken, `unavailable`
+ * where the worker was lost.
+ */
 export async function callState<M extends StateCall>(
   { workers, store }: Pick<ThreadParts, 'workers' | 'store'>,
   method: M,
@@ -15,13 +19,35 @@ export async function callState<M extends StateCall>(
   signal: AbortSignal,
 ): Promise<WorkerCalls[M]['result']> {
   const access = method === 'state.update' ? {} : { isReadOnly: true as const };
-  const checkpoints = createCheckpointPort(store, { threadId: params.thread_id, ...access });
+  const port = createCheckpointPort(store, { threadId: params.thread_id, ...access });
+  const { checkpoints, late } = watchWrites(port);
   try {
     return await workers.call(method, params, { signal, checkpoints });
   } catch (error) {
     signal.throwIfAborted();
+    // The worker reports it as an error of its own, which says nothing of the thread.
+    const overtaken = late();
+    if (overtaken !== undefined) throw overtaken;
     throw error instanceof WorkerError ? toDomainError(error) : error;
   }
+}
+
+function watchWrites(port: CheckpointPort): {
+  readonly checkpoints: CheckpointPort;
+  late(): LateWrite | undefined;
+} {
+  let found: LateWrite | undefined;
+  const checkpoints: CheckpointPort = {
+    async handle(method, params) {
+      try {
+        return await port.handle(method, params);
+      } catch (error) {
+        if (error instanceof LateWrite) found ??= error;
+        throw error;
+      }
+    },
+  };
+  return { checkpoints, late: () => found };
 }
 
 const RETRY_MS = 1_000;

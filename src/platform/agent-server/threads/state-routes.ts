@@ -7,6 +7,7 @@ import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
 import { toSearchable } from '../json-for-search.ts';
+import type { AgentGrant } from '../access/gate.ts';
 import { callState } from './state-calls.ts';
 import { type CheckpointOfThread, findThreadGraph, toStateConfig } from './thread-graph.ts';
 import {
@@ -49,10 +50,12 @@ type Wanted = {
   readonly subgraphs?: boolean | null | undefined;
 };
 
+export type StateReader = Pick<AgentGrant, 'user'> & { readonly db: Reader; readonly signal: AbortSignal };
+
 /** In `prepare`: it waits for a worker. */
 async function readState(
   parts: ThreadParts,
-  { db, signal }: { readonly db: Reader; readonly signal: AbortSignal },
+  { db, signal, user }: StateReader,
   { threadId, filter, checkpoint, subgraphs }: Wanted,
 ): Promise<string> {
   const { graphId, config } = await findThreadGraph(parts, db, threadId, filter);
@@ -62,7 +65,7 @@ async function readState(
   }
   const params = {
     ...{ graph_id: graphId, thread_id: threadId, subgraphs: subgraphs ?? false },
-    config: toStateConfig(config, threadId, checkpoint ?? {}),
+    config: toStateConfig(config, { threadId, user, checkpoint }),
   };
   return callState(parts, 'state.get', params, signal);
 }
@@ -156,8 +159,9 @@ const updateRoute = (parts: ThreadParts): Route =>
         ...checkpoint,
         ...(checkpoint_id === undefined || checkpoint_id === null ? {} : { checkpoint_id }),
       };
+      const state = { threadId, user: call.user, checkpoint: place };
       const params = {
-        ...{ graph_id: graphId, thread_id: threadId, config: toStateConfig(config, threadId, place) },
+        ...{ graph_id: graphId, thread_id: threadId, config: toStateConfig(config, state) },
         values: JSON.stringify(values),
         ...(as_node === undefined || as_node === null ? {} : { as_node }),
       };

@@ -1,8 +1,9 @@
 // The graph that reads the state of a thread: that of its metadata, as the creation of a run leaves it there, or of its last run.
+import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import { withoutReservedNames } from '../access/configurable-names.ts';
+import { userKeysOf, withoutReservedNames } from '../access/configurable-names.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
 import { noThread, type ThreadParts } from './thread-route.ts';
 
@@ -54,10 +55,17 @@ export type CheckpointOfThread = {
   readonly checkpoint_map?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
+export type StateOfThread = {
+  readonly threadId: string;
+  /** Whoever calls: a function that makes graphs learns whose state it is asked for. */
+  readonly user: AgentUser | undefined;
+  readonly checkpoint?: CheckpointOfThread | null | undefined;
+};
+
 /** The config of a state: that of the thread, at a checkpoint of it. Without one, at the latest. JSON. */
-export function toStateConfig(config: string, threadId: string, checkpoint: CheckpointOfThread = {}): string {
+export function toStateConfig(config: string, { threadId, user, checkpoint }: StateOfThread): string {
   const known = withoutReservedNames(JSON.parse(config));
-  const { checkpoint_id, checkpoint_ns, checkpoint_map } = checkpoint;
+  const { checkpoint_id, checkpoint_ns, checkpoint_map } = checkpoint ?? {};
   const {
     checkpoint_id: _id,
     checkpoint_map: _map,
@@ -67,6 +75,7 @@ export function toStateConfig(config: string, threadId: string, checkpoint: Chec
     ...known,
     configurable: {
       ...configurable,
+      ...userKeysOf(user),
       thread_id: threadId,
       checkpoint_ns: checkpoint_ns ?? '',
       ...(checkpoint_id === undefined || checkpoint_id === null ? {} : { checkpoint_id }),

@@ -7,6 +7,7 @@ import type { Gate } from '../access/gate.ts';
 import type { Deployment } from '../configuration/deployment.ts';
 import type { RunNotice } from '../streams/run-notices.ts';
 import type { GraphWorkers } from '../workers/graph-workers.ts';
+import { requireSmallMetadata } from '../metadata.ts';
 import { THREAD_STATUSES } from './thread-rows.ts';
 
 export type ThreadParts = {
@@ -46,7 +47,9 @@ export function toStored(metadata: unknown): string {
     throw new DomainError('unusable', 'The authorization handler left metadata that is no object');
   if (pathToUnstorable(metadata) !== undefined)
     throw new DomainError('unusable', 'The authorization handler left metadata with U+0000');
-  return JSON.stringify(metadata);
+  const text = JSON.stringify(metadata);
+  requireSmallMetadata(text);
+  return text;
 }
 
 export function noThread(): DomainError {

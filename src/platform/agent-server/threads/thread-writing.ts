@@ -4,6 +4,7 @@ import type { Database, Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
 import { copyCheckpoints } from '../checkpoints/checkpoint-removal.ts';
+import { requireSmallMetadata } from '../metadata.ts';
 import { noThread } from './thread-route.ts';
 import { threadColumns, toThreadText } from './thread-text.ts';
 
@@ -41,7 +42,7 @@ export async function createThread(
   return toThreadText(row);
 }
 
-/** `metadata` is JSON: its members replace those of the same name. */
+/** In a transaction of the caller. `metadata` is JSON: its members replace those of the same name. */
 export async function patchThread(
   db: Database,
   { id, metadata }: Pick<NewThread, 'id' | 'metadata'>,
@@ -55,6 +56,8 @@ export async function patchThread(
     .returning(threadColumns())
     .executeTakeFirst();
   if (row === undefined) throw noThread();
+  // What was merged is rolled back.
+  requireSmallMetadata(row.metadata ?? '');
   return toThreadText(row);
 }
 

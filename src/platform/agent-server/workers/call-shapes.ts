@@ -44,6 +44,7 @@ export const SERVER_METHODS: { readonly [M in keyof ServerCalls]: true } = {
   'checkpoint.list': true,
   'checkpoint.put': true,
   'checkpoint.put_writes': true,
+  'checkpoint.put_all': true,
   'checkpoint.delete_thread': true,
   'checkpoint.copy_thread': true,
 };

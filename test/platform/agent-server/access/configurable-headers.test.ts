@@ -15,6 +15,8 @@ const SENT = {
   'My-Other': 'b',
   thread_id: 'c',
   'X-My_Name': 'd',
+  'X-Sallyport-Gateway-Token': 'secret',
+  'X-Sallyport-Caller': 'ada',
 };
 
 it.each<readonly [string, readonly string[] | undefined, readonly string[], readonly string[]]>([
@@ -26,6 +28,7 @@ it.each<readonly [string, readonly string[] | undefined, readonly string[], read
   ['names with underscores that are named', ['thread_id', 'x-my_*'], [], ['thread_id']],
   ['credentials that are named', ['authorization', 'my-o*r'], [], ['authorization', 'my-other']],
   ['no credentials that are excluded too', ['x-api-key'], ['x-api-*'], []],
+  ['nothing of the gateway', ['x-sallyport-gateway-token', 'x-sallyport-*'], [], []],
   ['parts in their order', ['*y*pre*x*'], [], ['my-prefix-a']],
   ['no part twice', ['my-other*my-other'], [], []],
   ['nothing of an empty list', [], [], []],

@@ -241,6 +241,60 @@ describe('the default assistant', () => {
   });
 });
 
+describe('the id of a graph that is not served yet', () => {
+  it('is not a client’s to keep', async () => {
+    const graphs = new Map([['future', { description: 'Later' }]]);
+    const assistant_id = defaultAssistantId('future');
+    await create({ assistant_id, name: 'mine', context: { a: 1 }, metadata: { owner: 'eve' } }, 'eve');
+    await ask('PATCH', `/assistants/${assistant_id}`, { name: 'still mine' }, 'eve');
+    const { store } = api.database;
+    const both = [ensureDefaultAssistants(store, graphs), ensureDefaultAssistants(store, graphs)];
+    expect((await Promise.all(both)).flat()).toContain('future');
+    expect(await ensureDefaultAssistants(store, graphs)).toEqual([]);
+    expect((await ask('GET', `/assistants/${assistant_id}`)).body).toMatchObject({
+      ...{ graph_id: 'future', name: 'future', version: 1, description: 'Later' },
+      ...{ context: {}, metadata: { created_by: 'system' } },
+    });
+    expect((await ask('POST', `/assistants/${assistant_id}/versions`, {})).body).toHaveLength(1);
+    expect((await ask('GET', `/assistants/${assistant_id}`, undefined, 'eve')).status).toBe(404);
+  });
+});
+
+describe('what is too large', () => {
+  const LARGE = 'a'.repeat(17_000_000);
+
+  it('is no page: of assistants, and of their versions', async () => {
+    const metadata = { of: 'large' };
+    const made = [];
+    for (let index = 0; index < 4; index += 1) made.push(await create({ metadata }));
+    const config = JSON.stringify({ text: LARGE });
+    const ids = made.map(({ assistant_id: id }) => String(id));
+    const { db } = api.database.store;
+    await db.updateTable('agent_assistants').set({ config }).where('assistant_id', 'in', ids).execute();
+    const search = (body: object) => ask('POST', '/assistants/search', { metadata, ...body });
+    const { status, body } = await search({});
+    expect([status, body.detail]).toEqual([400, expect.stringContaining('more than 67108864 bytes')]);
+    expect((await search({ select: ['name'] })).body).toHaveLength(4);
+    const [id = ''] = ids;
+    const version = { assistant_id: id, graph_id: 'agent', name: 'a', description: null, context: '{}' };
+    const rows = [2, 3, 4, 5].map((number) => ({ ...version, version: number, config, metadata: '{}' }));
+    await db.insertInto('agent_assistant_versions').values(rows).execute();
+    expect((await ask('POST', `/assistants/${id}/versions`, {})).status).toBe(400);
+    expect((await ask('POST', `/assistants/${id}/versions`, { limit: 1, offset: 4 })).body).toHaveLength(1);
+  });
+
+  it('is no metadata, also not bit by bit', async () => {
+    const text = 'a'.repeat(200_000);
+    const over = { metadata: { a: text, b: text } };
+    const refused = { status: 422, body: { detail: [{ loc: ['body', 'metadata'], type: 'too_long' }] } };
+    expect(await ask('POST', '/assistants', { graph_id: 'agent', ...over })).toMatchObject(refused);
+    const { assistant_id } = await create({ metadata: { a: text } });
+    const change = await ask('PATCH', `/assistants/${assistant_id}`, { metadata: { b: text } });
+    expect(change).toMatchObject(refused);
+    expect((await ask('GET', `/assistants/${assistant_id}`)).body).toMatchObject({ version: 1 });
+  });
+});
+
 describe('a graph', () => {
   it('is drawn and described by a worker', async () => {
     const faked = { graph_auth_user: { identity: 'ada' } };
@@ -258,8 +312,13 @@ describe('a graph', () => {
     const config = { configurable: { a: 1 } };
     expect(calls).toEqual([
       ...[false, true, 2, false].map((xray) => ['graph.drawing', { graph_id: 'agent', config, xray }]),
-      ['graph.schemas', { graph_id: 'agent' }],
+      ['graph.schemas', { graph_id: 'agent', config }],
     ]);
+    const { assistant_id: own } = await create({ config: { configurable: faked } }, 'ben');
+    await ask('GET', `/assistants/${own}/schemas`, undefined, 'ben');
+    const ben = expect.objectContaining({ identity: 'ben' });
+    const known = expect.objectContaining({ graph_auth_user: ben, langgraph_auth_user_id: 'ben' });
+    expect(calls.at(-1)).toEqual(['graph.schemas', { graph_id: 'agent', config: { configurable: known } }]);
     expect((await ask('GET', `/assistants/${assistant_id}/graph?xray=all`)).status).toBe(422);
   });
 

@@ -79,6 +79,19 @@ describe('what was put is read', () => {
     expect(await count('agent_checkpoint_values', threadId)).toBe(3);
   });
 
+  it('whole, where several were put together', async () => {
+    const { threadId, port, get } = await openPort();
+    await port.handle('checkpoint.put_all', {
+      thread_id: threadId,
+      puts: ['1', '2'].map((id) => putOf(threadId, id, { fresh: { a: id } })),
+      put_writes: ['one', 'two'].map((task) => writesOf(threadId, '2', task, { 0: task })),
+    });
+    expect((await get('1'))?.values.map(({ version }) => version)).toEqual(['1']);
+    const latest = await get();
+    expect(latest?.checkpoint_id).toBe('2');
+    expect(latest?.writes.map(({ value }) => value.text).toSorted()).toEqual(['"one"', '"two"']);
+  });
+
   it('although it was not waited for', async () => {
     const { threadId, port, get } = await openPort();
     const put = port.handle('checkpoint.put', putOf(threadId, '1'));
@@ -168,11 +181,13 @@ describe('who may not write', () => {
 
   it('an attempt whose successor is being claimed: it waits, and is refused', async () => {
     const { threadId, runId, port } = await openPort();
-    const claimed = Promise.withResolvers<void>();
+    const [locked, claimed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const claim = database.store.write(async (trx) => {
       await trx.updateTable('agent_runs').set({ attempt: 2 }).where('run_id', '=', runId).execute();
+      locked.resolve();
       await claimed.promise;
     });
+    await locked.promise;
     const put = port.handle('checkpoint.put', putOf(threadId, '1'));
     const ended = expect(put).rejects.toMatchObject(refused);
     await untilOneWaits();

@@ -17,7 +17,7 @@ it('a file has graphs, with or without a description, and its settings', () => {
       env: { A: 1, B: true, C: 'text' },
       node_version: '24',
       auth: { path: './auth.ts:auth', disable_studio_auth: true, cache: {} },
-      http: { app: './app.js:app', mount_prefix: '/agents/', disable_runs: true },
+      http: { app: './app.js:app', mount_prefix: '/agents/', disable_runs: true, error_format: 'text' },
       dockerfile_lines: [],
     },
     26,
@@ -28,7 +28,7 @@ it('a file has graphs, with or without a description, and its settings', () => {
       env: { A: '1', B: 'true', C: 'text' },
       auth: { source: { file: './auth.ts', name: 'auth' }, disableStudio: true },
       app: { file: './app.js', name: 'app' },
-      http: { mount_prefix: '/agents', disable_runs: true },
+      http: { mount_prefix: '/agents', disable_runs: true, error_format: 'text' },
       warnings: ['auth.cache has no effect: the authentication handler is asked for each request'],
     },
   });

@@ -1,5 +1,7 @@
 // The variables: their defaults, and what stops a start.
 import { expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/secret.ts';
+import type { ServedAs } from '../../../../src/platform/agent-server/configuration/deployment-input.ts';
 import {
   parseAgentVariables,
   toAgentSettings,
@@ -23,7 +25,7 @@ it('has defaults for everything', () => {
       runTimeoutSeconds: 3600,
       drainSeconds: 180,
     },
-    ...{ resumableTtlSeconds: 120, errorFormat: 'json', allowsTruncate: false },
+    ...{ resumableTtlSeconds: 120, allowsTruncate: false },
   });
 });
 
@@ -61,3 +63,31 @@ it.each<[Record<string, string>, boolean, string]>([
 ])('%j with a handler %s stops the start', (env, hasHandler, message) =>
   expect(settingsOf(env, hasHandler)).toContain(message),
 );
+
+const servedAs = (access: 'gateway' | 'handler'): ServedAs => ({
+  ...{ id: 'd', name: 'app', revisionId: 'r', gatewayToken: new Secret('t'), access, mountPrefix: '' },
+});
+const instanceOf = (env: Record<string, string>, hasHandler: boolean, access: 'gateway' | 'handler') => {
+  const parsed = parseAgentVariables({ SALLYPORT_AGENT_LISTEN: 'unix:/run/a.sock', ...env });
+  return parsed.ok ? toAgentSettings(parsed.value, hasHandler, servedAs(access)) : parsed;
+};
+
+it.each([
+  ['gateway', false],
+  ['handler', true],
+] as const)('an instance of a deployment is let in by its %s', (access, hasHandler) =>
+  expect(instanceOf({}, hasHandler, access)).toMatchObject({ value: { access, servedAs: { id: 'd' } } }),
+);
+
+it.each<[Record<string, string>, boolean, 'gateway' | 'handler', string]>([
+  [{}, false, 'handler', 'SALLYPORT_AGENT_INPUT: deployment.access is handler, and the configuration has no'],
+  [{}, true, 'gateway', 'SALLYPORT_AGENT_INPUT: deployment.access must be handler'],
+  [{ SALLYPORT_AGENT_LISTEN: '127.0.0.1:0' }, false, 'gateway', 'SALLYPORT_AGENT_LISTEN: must be unix:'],
+  [{ SALLYPORT_AGENT_AUTH: 'none' }, false, 'gateway', 'SALLYPORT_AGENT_AUTH: has no meaning'],
+  [{ SALLYPORT_AGENT_KEY_FILE: 'k' }, false, 'gateway', 'SALLYPORT_AGENT_KEY_FILE: has no meaning'],
+  [{ SALLYPORT_AGENT_STUDIO: 'true' }, true, 'handler', '--studio: has no meaning'],
+])('an instance with %j, a handler: %s, and access %s is refused', (env, hasHandler, access, message) => {
+  const settings = instanceOf(env, hasHandler, access);
+  const messages = settings.ok ? [] : settings.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`);
+  expect(messages.join('\n')).toContain(message);
+});

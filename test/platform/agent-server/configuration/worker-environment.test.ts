@@ -1,7 +1,11 @@
 // The variables of workers: what the configuration gives them, and none of the server.
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readWorkerEnvironment } from '../../../../src/platform/agent-server/configuration/worker-environment.ts';
+import type { EnvironmentDocument } from '../../../../src/platform/agent-server/configuration/graph-file.ts';
+import {
+  readDeploymentEnvironment,
+  readWorkerEnvironment,
+} from '../../../../src/platform/agent-server/configuration/worker-environment.ts';
 import { createScratch } from '../../../support/scratch.ts';
 
 const server = { OPENAI_API_KEY: 'k', DATABASE_URL: 'postgresql://secret', SALLYPORT_AGENT_LISTEN: ':1' };
@@ -41,4 +45,22 @@ it('are those of a file, which is relative to the configuration', async () => {
   expect(await readWorkerEnvironment('absent', scratch.path, server)).toMatchObject({
     issues: [{ loc: ['env'], msg }],
   });
+});
+
+it('of a deployment are its own, over those of the configuration', async () => {
+  await using scratch = await createScratch();
+  const given = { A: 'own', SECRET: 's' };
+  const read = (document: EnvironmentDocument) => readDeploymentEnvironment(document, scratch.path, given);
+  expect(await read({ A: '1', B: '2' })).toEqual({ ok: true, value: { A: 'own', B: '2', SECRET: 's' } });
+  expect(await read(['SECRET'])).toEqual({ ok: true, value: given });
+  const issues = [
+    { loc: ['env', 0], msg: expect.stringContaining('C is not among the secrets of the depl') },
+  ];
+  expect(await read(['C'])).toMatchObject({ ok: false, issues });
+  // Its content was sent as secrets.
+  expect(await read('.env')).toEqual({ ok: true, value: given });
+  await scratch.write('.env', 'A=1\nB=2\n');
+  expect(await read('.env')).toEqual({ ok: true, value: { A: 'own', B: '2', SECRET: 's' } });
+  await scratch.write('file', '');
+  expect(await read('file/.env')).toMatchObject({ issues: [{ loc: ['env'] }] });
 });

@@ -177,7 +177,7 @@ describe('a run that is lost', () => {
     expect(await rowOf(row.run_id)).toMatchObject({
       status: 'error',
       losses: 3,
-      output: { error: 'RunLost' },
+      output: { error: 'RunLost', message: expect.stringContaining('the last time its worker has ended') },
     });
     expect(one.events.get(row.run_id)?.map(({ event }) => event)).toEqual(['error']);
     await one.queue.close();
@@ -239,6 +239,31 @@ describe('a process that drains', () => {
     await Promise.all([one.queue.close(), two.queue.close()]);
   });
 
+  it('that was stopped before gives them back at once, and until then they go on', async () => {
+    const one = scene.addProcess({ drainMs: 60_000 });
+    const [kept, ended] = [
+      (await scene.create({ threadId: await scene.addThread() }, one)).row,
+      (await scene.create({ threadId: await scene.addThread() }, one)).row,
+    ];
+    await one.started(kept.run_id);
+    const { end } = await one.started(ended.run_id);
+    expect([one.queue.isStopped, one.queue.running]).toEqual([false, 2]);
+    one.queue.stop();
+    const other = await scene.create({ threadId: await scene.addThread() }, one);
+    end();
+    await one.ended(ended.run_id);
+    expect([one.queue.isStopped, one.queue.running]).toEqual([true, 1]);
+    expect(await scene.status(other.row.run_id)).toBe('pending');
+    await one.queue.drain();
+    expect(await rowOf(kept.run_id)).toMatchObject({ status: 'pending', attempt: 1, losses: 0 });
+    const two = scene.addProcess();
+    for (const runId of [kept.run_id, other.row.run_id]) {
+      (await two.started(runId)).end();
+      await two.ended(runId);
+    }
+    await Promise.all([one.queue.close(), two.queue.close()]);
+  });
+
   it('lets them end in time', async () => {
     const one = scene.addProcess({ drainMs: 60_000 });
     const { row } = await scene.create({ threadId: await scene.addThread() }, one);
@@ -281,6 +306,29 @@ it('no config says whose run it is', async () => {
   const { kwargs } = await rowOf(row.run_id);
   expect(kwargs).toMatchObject({ config: { configurable: { level: 'own' } } });
   expect(JSON.stringify(kwargs)).not.toContain('mallory');
+});
+
+it('a function that makes graphs learns whose thread it is asked for when a run has failed', async () => {
+  const ada = { identity: 'ada', display_name: 'Ada', is_authenticated: true, permissions: ['read'] };
+  const configs: string[] = [];
+  const one = scene.addProcess({
+    openUser: async () => ({ user: ada, headers: {} }),
+    workers: {
+      run: () => Promise.reject(new WorkerError({ kind: 'thrown', error: 'TypeError', message: 'no' })),
+      call: async (_, params) => {
+        configs.push('config' in params ? String(params.config) : '');
+        return JSON.stringify({ values: {}, next: [], tasks: [] }) as never;
+      },
+    },
+  });
+  const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+  await one.ended(row.run_id);
+  expect(configs.map((config) => JSON.parse(config))).toMatchObject([
+    {
+      configurable: { graph_auth_user: ada, langgraph_auth_user: ada, langgraph_auth_permissions: ['read'] },
+    },
+  ]);
+  await one.queue.close();
 });
 
 it('nothing of a user is in a log', async () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestError } from '../../../../src/base/http/request-body.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { handlerGate, openGate, ownerAuth } from '../../../support/agent-gate.ts';
 import { createRunsScene, type RunsScene } from './runs-scene.ts';
 
@@ -59,7 +60,7 @@ describe('without users', () => {
       body: { ...body, stream_resumable: true },
     });
     const place = asked.headers.get('content-location') ?? '';
-    expect(asked.headers.get('location')).toBe(`/agents${place}/stream`);
+    expect(asked.headers.get('location')).toBe(`${place}/stream`);
     const runId = place.split('/').at(-1) ?? '';
     const { options, end } = await scene.started(runId);
     const text = asked.text();
@@ -79,7 +80,7 @@ describe('without users', () => {
     const threadId = await scene.addThread();
     const asked = await scene.ask('POST', `/threads/${threadId}/runs/wait`, { body });
     const place = asked.headers.get('content-location') ?? '';
-    expect(asked.headers.get('location')).toBe(`/agents${place}/join`);
+    expect(asked.headers.get('location')).toBe(`${place}/join`);
     (await scene.started(place.split('/').at(-1) ?? '')).end({ n: 2 });
     expect(await asked.text()).toBe('\n{"n":2}');
     const failing = await scene.ask('POST', `/threads/${threadId}/runs/wait`, { body });
@@ -96,7 +97,7 @@ describe('without users', () => {
     const runId = asked.headers.get('content-location')?.replace('/runs/', '') ?? '';
     (await scene.started(runId)).end({ n: 3 });
     expect(await asked.json()).toEqual({ n: 3 });
-    const join = asked.headers.get('location')?.replace('/agents', '') ?? '';
+    const join = asked.headers.get('location') ?? '';
     expect(await (await scene.ask('GET', join)).json()).toEqual({ n: 3 });
     expect((await scene.ask('GET', join.replace('/join', ''))).status).toBe(404);
     const kept = await scene.ask('POST', '/runs', { body: { ...body, on_completion: 'keep' } });
@@ -163,6 +164,61 @@ describe('without users', () => {
     expect(left).toMatchObject([{ run_id: one.run_id, status: 'interrupted' }]);
     expect((await scene.ask('GET', `${path}/${two.run_id}`)).status).toBe(404);
     expect((await scene.ask('POST', '/runs/cancel', { body: {} })).status).toBe(422);
+  });
+
+  const LONG = { tags: ['long'] };
+
+  it.each(['interrupt', 'rollback'])(
+    'more runs than a statement has parameters: %s',
+    LONG,
+    async (action) => {
+      const threadId = await scene.addThread();
+      const one = await create(threadId, { after_seconds: 3600 });
+      const { db } = scene.database.store;
+      const count = 65_536;
+      await sql`
+      insert into agent_runs (run_id, thread_id, assistant_id, assistant_version, graph_id, kwargs, multitask_strategy, run_after)
+      select gen_random_uuid(), thread_id, assistant_id, 1, 'agent', '{}', 'enqueue', run_after
+      from agent_runs, generate_series(1, ${count}::int) where run_id = ${one.run_id}`.execute(db);
+      const body = { thread_id: threadId, status: 'all' };
+      expect((await scene.ask('POST', `/runs/cancel?action=${action}`, { body })).status).toBe(204);
+      const { rows } = await sql<{ left: string }>`
+      select count(*) as left from agent_runs where thread_id = ${threadId} and status = 'pending'`.execute(
+        db,
+      );
+      expect(rows).toEqual([{ left: '0' }]);
+      const thread = db.selectFrom('agent_threads').select('status').where('thread_id', '=', threadId);
+      expect(await thread.executeTakeFirst()).toEqual({ status: 'idle' });
+    },
+  );
+
+  it('too large a page is none, and too large metadata', async () => {
+    const threadId = await scene.addThread();
+    const path = `/threads/${threadId}/runs`;
+    for (let index = 0; index < 4; index += 1) await create(threadId, { after_seconds: 3600 });
+    const kwargs = sql<string>`json_build_object('text', repeat('a', 17000000))`;
+    const { db } = scene.database.store;
+    await sql`update agent_runs set kwargs = ${kwargs} where thread_id = ${threadId}`.execute(db);
+    expect((await scene.ask('GET', path)).status).toBe(400);
+    expect(await (await scene.ask('GET', `${path}?select=status&limit=2`)).json()).toEqual([
+      { status: 'pending' },
+      { status: 'pending' },
+    ]);
+    const metadata = { a: 'a'.repeat(300_000) };
+    const refused = await scene.ask('POST', path, { body: { ...body, metadata } });
+    expect([refused.status, (await refused.json()).detail[0].loc]).toEqual([422, ['body', 'metadata']]);
+  });
+
+  it('more runs of a thread than may wait are refused, and none of them is there', async () => {
+    const threadId = await scene.addThread();
+    for (let index = 0; index < 5; index += 1) await create(threadId, { after_seconds: 3600 });
+    const path = `/threads/${threadId}/runs`;
+    const refused = await scene.ask('POST', path, { body });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
+    expect((await refused.json()).detail).toContain('SALLYPORT_AGENT_THREAD_PENDING_RUNS');
+    expect(await (await scene.ask('GET', `${path}?limit=100&select=run_id`)).json()).toHaveLength(5);
+    const rollback = { ...body, multitask_strategy: 'rollback', after_seconds: 3600 };
+    expect((await scene.ask('POST', path, { body: rollback })).status).toBe(200);
   });
 
   it('delete stops a run and removes it', async () => {

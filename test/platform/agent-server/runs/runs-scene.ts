@@ -69,12 +69,11 @@ export async function createRunsScene(gate: Gate): Promise<RunsScene> {
     openUser: async () => ({ headers: {} }),
   });
   const routes = createRunRoutes({
-    ...{ gate, queue, streams, notices, store, log },
+    ...{ gate, queue, streams, notices, store, log, threadPendingRuns: 5 },
     vault: { prepare: async () => undefined, seal: async () => Buffer.from('sealed') },
     deployment: {
       graphs: new Map([['agent', { description: null }]]),
       defaultConfigs: new Map(),
-      http: { mountPrefix: '/agents' },
     },
   });
   const authenticator = createAuthenticator({ now: () => Date.now() });

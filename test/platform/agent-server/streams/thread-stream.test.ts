@@ -32,10 +32,11 @@ function follow(
   const left = new AbortController();
   const modes = new Set(['run_modes'] as const);
   const call = { modes, lastEventId: undefined, signal: left.signal, ...over };
-  const stream = streamThread({ db: store.db, streams }, call);
+  const { db, started } = watchStart(store.db);
+  const stream = streamThread({ db, streams }, call);
   const seen: ServerEvent[] = [];
   return {
-    seen,
+    ...{ seen, started },
     /** Until so many runs are done. */
     async readRuns(count: number): Promise<string[]> {
       while (seen.filter(isDone).length < count) {
@@ -51,6 +52,16 @@ function follow(
       expect((await next).done).toBe(true);
     },
   };
+}
+
+/** `started`: the reader asks for its runs, and knows by then where it begins. */
+function watchStart(db: TestProcess['store']['db']) {
+  const { promise: started, resolve } = Promise.withResolvers<void>();
+  const selectFrom = (table: never) => {
+    if (table === 'agent_threads') resolve();
+    return db.selectFrom(table);
+  };
+  return { db: { selectFrom } as unknown as Pick<typeof db, 'selectFrom'>, started };
 }
 
 const isDone = ({ data }: ServerEvent): boolean => data !== undefined;
@@ -79,7 +90,8 @@ describe.each([
     const waiting = await createRun(first.store, { threadId });
     const reader = follow(first, { threadId });
     const read = reader.readRuns(2);
-    // The reader has said in both processes that it follows the thread.
+    await reader.started;
+    // It has said in both processes that it follows the thread.
     await notified(first, second);
     await execute(executing(), waiting.runId, 3);
     const next = await createRun(first.store, { threadId });
@@ -165,5 +177,26 @@ it('has the beginnings and ends of runs alone in the mode lifecycle', async () =
   await execute(first, runId, 3);
   const [start, end] = [linesOf(runId, 3)[0], linesOf(runId, 3).at(-1)];
   expect(await read).toEqual([start, end]);
+  await reader.stop();
+});
+
+it('goes on behind a scheduled run, however many have ended since, and comes back to it', async () => {
+  const behind = 1001;
+  const scheduled = await createRun(first.store);
+  const { threadId } = scheduled;
+  const { db } = first.store;
+  await sql`
+    insert into agent_runs (run_id, thread_id, assistant_id, assistant_version, graph_id, kwargs, multitask_strategy,
+      status, ended_at)
+    select gen_random_uuid(), thread_id, assistant_id, 1, 'agent', '{}', 'enqueue', 'success', now()
+    from agent_runs, generate_series(1, ${behind}::int) where run_id = ${scheduled.runId}`.execute(db);
+  const reader = follow(first, { threadId });
+  const next = await createRun(first.store, { threadId });
+  const read = reader.readRuns(1);
+  await reader.started;
+  await execute(first, next.runId, 1);
+  await read;
+  await execute(first, scheduled.runId, 1);
+  expect(await reader.readRuns(2)).toEqual([...linesOf(next.runId, 1), ...linesOf(scheduled.runId, 1)]);
   await reader.stop();
 });

@@ -93,6 +93,23 @@ describe('GET state', () => {
     expect(configs).toEqual([{ configurable }, { configurable }]);
   });
 
+  it('is asked for as whoever calls', async () => {
+    const thread = await addThread({ graph_id: 'agent', owner: 'alice' });
+    const configs: object[] = [];
+    const note = ({ config }: { readonly config: string }) => configs.push(JSON.parse(config).configurable);
+    api.calls['state.get'] = async (params) => (note(params), STATE);
+    api.calls['state.history'] = async (params) => (note(params), '[]');
+    api.calls['state.update'] = async (params) => (note(params), { configurable: {}, state: STATE });
+    const state = `/threads/${thread}/state`;
+    await api.ask('GET', state, { user: 'alice' });
+    await api.ask('POST', `${state}/checkpoint`, { user: 'alice', body: {} });
+    await api.ask('GET', `/threads/${thread}/history`, { user: 'alice' });
+    await api.ask('POST', state, { user: 'alice', body: { values: {} } });
+    const alice = { identity: 'alice', display_name: 'alice', is_authenticated: true, permissions: [] };
+    const known = { langgraph_auth_user: alice, graph_auth_user: alice, graph_auth_user_id: 'alice' };
+    expect(configs).toEqual(Array.from({ length: 4 }, () => expect.objectContaining(known)));
+  });
+
   it('reads the checkpoints of its thread and writes none', async () => {
     const thread = await addThread();
     api.calls['state.get'] = async (_, { checkpoints }) => {
@@ -178,12 +195,18 @@ describe('POST state', () => {
     expect((await update(thread, { values: {} })).status).toBe(409);
   });
 
-  it('that a run overtakes: 409, and nothing is written', async () => {
+  // As the library reports what the server refuses: unchanged, or as an error of its own.
+  it.each([
+    ['refused', { kind: 'refused', code: 'invalid', message: 'The thread is gone' }],
+    ['thrown', { kind: 'thrown', error: 'AggregateError', message: '' }],
+  ] as const)('that a run overtakes, %s by the worker: 409, and nothing is written', async (_, failure) => {
     const thread = await addThread();
     const { db } = api.database.store;
-    api.calls['state.update'] = async (_, { checkpoints }) => {
+    api.calls['state.update'] = async (_params, { checkpoints }) => {
       await db.updateTable('agent_threads').set({ status: 'busy' }).where('thread_id', '=', thread).execute();
-      await checkpoints?.handle('checkpoint.put', putOf(thread, '1'));
+      await checkpoints?.handle('checkpoint.put', putOf(thread, '1')).catch(() => {
+        throw new WorkerError(failure);
+      });
       throw new Error('it was written');
     };
     expect((await update(thread, { values: {} })).status).toBe(409);

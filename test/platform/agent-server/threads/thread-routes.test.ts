@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
+import '../../../../src/platform/agent-server/metadata.ts';
 import { createThreadRoutes } from '../../../../src/platform/agent-server/threads/thread-routes.ts';
 import { type AgentApi, createAgentApi } from '../../../support/agent-api.ts';
 import { putOf } from '../checkpoints/checkpoint-scene.ts';
@@ -182,4 +183,15 @@ it('an id of another user is a conflict, also with do_nothing', async () => {
   const { thread_id } = await create({}, 'alice');
   const body = { thread_id, if_exists: 'do_nothing' };
   expect((await api.ask('POST', '/threads', { body, user: 'bob' })).status).toBe(409);
+});
+
+it('metadata has a limit, also where it is merged bit by bit', async () => {
+  const text = 'a'.repeat(200_000);
+  const refused = { status: 422, body: { detail: [{ loc: ['body', 'metadata'], type: 'too_long' }] } };
+  const large = { metadata: { a: text, b: text } };
+  expect(await api.ask('POST', '/threads', { body: large })).toMatchObject(refused);
+  const { thread_id } = await create({ metadata: { a: text } });
+  for (const path of [`/threads/${thread_id}`, `/threads/${thread_id}/state`])
+    expect(await api.ask('PATCH', path, { body: { metadata: { b: text } } })).toMatchObject(refused);
+  expect((await api.ask('GET', `/threads/${thread_id}`)).body.metadata).toEqual({ a: text });
 });
