@@ -102,7 +102,7 @@ export const listenerRoutes: readonly Route[] = [
     access: inWorkspace('deployments:delete'),
     tracking: { operation: 'delete_listener' },
     responses: { 204: null },
-    failures: [404],
+    failures: [404, 409],
     async handle(call) {
       requireEntitlement(call);
       await deleteListener(call.db, call.workspaceId, call.params.listener_id);

@@ -3,7 +3,7 @@ import { DomainError } from '../../base/domain-error.ts';
 import { hasInvisible, VISIBLE } from '../../base/json/printable-text.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
-import { type Database, isDuplicate } from '../store/database.ts';
+import { brokenReferenceOf, type Database, isDuplicate } from '../store/database.ts';
 import { type Entity, type Generated, type Json, sql } from '../store/sql.ts';
 import { defineStatement } from '../store/statement.ts';
 
@@ -152,14 +152,21 @@ export async function changeListener(
     .executeTakeFirstOrThrow(() => notFound(id));
 }
 
+/** Throws `conflict` while deployments name it. */
 export async function deleteListener(db: Database, workspaceId: string, id: string): Promise<void> {
-  await db
-    .deleteFrom('listeners')
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .returning('id')
-    .executeTakeFirstOrThrow(() => notFound(id));
+  try {
+    await db
+      .deleteFrom('listeners')
+      .where('id', '=', id)
+      .where('workspace_id', '=', workspaceId)
+      .returning('id')
+      .executeTakeFirstOrThrow(() => notFound(id));
+  } catch (error) {
+    throw brokenReferenceOf(error) === undefined ? error : new DomainError('conflict', USED);
+  }
 }
+
+const USED = 'Deployments use this listener: delete them first';
 
 function notFound(id: string): DomainError {
   return new DomainError('not_found', `Listener ID ${id} not found.`);

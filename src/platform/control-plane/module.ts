@@ -1,10 +1,45 @@
-// The control plane: the listeners that deployments run on.
+// The control plane: listeners, deployments and their revisions, the sources that they are built from, and their logs.
+import { join } from 'node:path';
+import { openSourceStore, type SourceStore } from '../deployments/source-store.ts';
 import { mount } from '../api/contract/mount.ts';
-import type { Module } from '../module.ts';
+import type { Module, Wiring } from '../module.ts';
+import { readMachineId } from '../store/data-directory/machine-id.ts';
+import { createDeploymentRoutes } from './deployments/deployment-routes.ts';
+import { createRevisionRoutes } from './deployments/revision-routes.ts';
 import { listenerRoutes } from './listener-routes.ts';
+import { logRoutes } from './logs/log-routes.ts';
+import { createSourceRoutes } from './sources/source-routes.ts';
+import { startSourceSweep } from './sources/source-sweep.ts';
+import { upkeepJobs } from './upkeep.ts';
 
 export const controlPlane: Module = {
   name: 'control-plane',
-  routes: () => mount(listenerRoutes, { under: ['', '/api-host'] }),
-  migrations: [new URL('./migrations/0003-listeners.sql', import.meta.url)],
+  routes: (wiring) => mount(createRoutes(wiring), { under: ['', '/api-host'] }),
+  jobs: upkeepJobs,
+  migrations: [
+    new URL('./migrations/0003-listeners.sql', import.meta.url),
+    new URL('./migrations/0022-deployments.sql', import.meta.url),
+    new URL('./migrations/0023-runner-databases.sql', import.meta.url),
+  ],
+  start: async ({ config, store, log }) => startSourceSweep({ open: () => openSources(config), store, log }),
 };
+
+function createRoutes({ config, vault }: Wiring) {
+  const { quotas, registry } = config.deployments;
+  const writing = { vault, quotas, hasRegistry: registry !== undefined };
+  let opened: Promise<SourceStore> | undefined;
+  const sources = (): Promise<SourceStore> => (opened ??= openSources(config));
+  return [
+    ...listenerRoutes,
+    ...createDeploymentRoutes(writing),
+    ...createRevisionRoutes(writing),
+    ...createSourceRoutes({ quotas, registry, sources }),
+    ...logRoutes,
+  ];
+}
+
+async function openSources({ dataDirectory, deployments }: Wiring['config']): Promise<SourceStore> {
+  const machineId = await readMachineId(dataDirectory);
+  const directory = join(dataDirectory, 'deployment-sources');
+  return openSourceStore({ directory, machineId, bucket: deployments.sources });
+}

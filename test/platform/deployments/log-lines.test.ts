@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../../src/base/secret.ts';
+import { createMask, LineQueue, MAX_LINE_BYTES } from '../../../src/platform/deployments/log-lines.ts';
+
+const at = new Date(0);
+const line = (message: string) => ({ at, level: 'INFO', message }) as const;
+const maskOf = (...values: readonly string[]) => createMask(values.map((value) => new Secret(value)));
+const VALUE = 'pass/word+"1"%';
+
+describe('the mask of secrets', () => {
+  it.each([
+    ['as it is', VALUE],
+    ['in JSON', JSON.stringify({ key: VALUE }).slice(8, -2)],
+    ['percent-encoded', encodeURIComponent(VALUE)],
+    ['in base64', Buffer.from(VALUE).toString('base64')],
+    ['in base64url', Buffer.from(VALUE).toString('base64url')],
+  ])('finds a value %s', (_, text) => {
+    const masked = maskOf(VALUE)(`a ${text} b`);
+    expect(masked).toMatch(/^a \*\*\*.{0,3} b$/);
+  });
+
+  it('finds each line of a value that has several', () => {
+    const mask = maskOf('first-line\nsecond-line\nx');
+    expect(mask('first-line, x')).toBe('***, x');
+    expect(mask('second-line')).toBe('***');
+  });
+
+  it('finds the longer of two values that contain each other', () => {
+    expect(maskOf('12345678', '12345678-and-more')('12345678-and-more')).toBe('***');
+  });
+
+  it('leaves values of less than 8 bytes', () => {
+    expect(maskOf('1234567', '')('1234567 true')).toBe('1234567 true');
+  });
+
+  it('counts bytes, and survives lone surrogates', () => {
+    expect(maskOf('ääää')('ääää')).toBe('***');
+    expect(maskOf('\ud800 12345678')('x')).toBe('x');
+  });
+});
+
+describe('the queue of lines', () => {
+  function createQueue(mask = maskOf()) {
+    let now = 0;
+    const queue = new LineQueue({ mask, now: () => now });
+    return { queue, pass: (ms: number) => void (now += ms) };
+  }
+
+  it('gives lines in their order, masked', () => {
+    const { queue } = createQueue(maskOf('12345678'));
+    queue.add({ ...line('key 12345678'), instance: 'a' });
+    queue.add(line('b'));
+    expect(queue.size).toBe(2);
+    expect(queue.take(1)).toEqual([{ ...line('key ***'), instance: 'a' }]);
+    expect([queue.take(), queue.take()]).toEqual([[line('b')], []]);
+  });
+
+  it('cuts a line at 16 KiB, not within a character', () => {
+    const { queue } = createQueue();
+    queue.add(line('ä'.repeat(MAX_LINE_BYTES)));
+    const [{ message = '' } = {}] = queue.take();
+    expect(message).toMatch(/^ä+ … \(cut\)$/);
+    expect(Buffer.byteLength(message)).toBeLessThanOrEqual(MAX_LINE_BYTES);
+  });
+
+  it('says that its producer has cut a line', () => {
+    const { queue } = createQueue();
+    queue.add(line('a'), true);
+    expect(queue.take()).toEqual([line('a … (cut)')]);
+  });
+
+  it('shows no part of a secret at the end of a line that was cut', () => {
+    const { queue } = createQueue(maskOf('secret-value-1'));
+    queue.add(line('key secret-value'), true);
+    queue.add(line(`${'x'.repeat(MAX_LINE_BYTES - 20)}secret-value-1`));
+    const shown = queue.take().map(({ message }) => message.replace(/^x+/, 'x'));
+    expect(shown).toEqual(['key *** … (cut)', 'x***']);
+  });
+
+  it('takes 1000 lines a second, then counts what it drops', () => {
+    const { queue, pass } = createQueue();
+    for (let n = 0; n < 1_500; n += 1) queue.add(line(String(n)));
+    pass(1_000);
+    queue.add(line('next second'));
+    const all = queue.take(5_000).map(({ message }) => message);
+    const dropped = '500 lines were dropped: at most 1000 a second are kept';
+    expect(all.slice(999)).toEqual(['999', dropped, 'next second']);
+  });
+
+  it('tells of dropped lines also when no line follows', () => {
+    const { queue } = createQueue();
+    for (let n = 0; n < 1_001; n += 1) queue.add(line('a'));
+    expect(queue.take(1_000)).toHaveLength(1_000);
+    expect(queue.size).toBe(1);
+    expect(queue.take()).toMatchObject([
+      { level: 'WARNING', message: expect.stringMatching(/^1 line was /) },
+    ]);
+    expect(queue.size).toBe(0);
+  });
+
+  it('holds no more than the database may be behind', () => {
+    const { queue, pass } = createQueue();
+    for (let second = 0; second < 100; second += 1) {
+      for (let n = 0; n < 1_000; n += 1) queue.add(line('a'));
+      pass(1_000);
+    }
+    expect(queue.size).toBeLessThanOrEqual(4_001);
+  });
+
+  it('makes every text storable', () => {
+    const { queue } = createQueue();
+    queue.add(line('a\u0000b\ud800'));
+    expect(queue.take()).toEqual([line('a\uFFFDb\uFFFD')]);
+  });
+});
