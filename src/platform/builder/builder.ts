@@ -1,0 +1,158 @@
+// The builds of one machine: claimed up to a limit, ended when nobody wants them any more, and their directories removed when no
+// revision needs them. A notification wakes it, and it looks by itself too, because a notification may be lost.
+import { chmod, mkdir, readdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describeBug, type Log } from '../../base/log.ts';
+import { removeTree } from '../../workload/tree-removal.ts';
+import type { Workloads } from '../../workload/workload.ts';
+import { type Builder as Claimer, type BuildTask, claimNextBuild } from '../deployments/builds.ts';
+import type { SourceStore } from '../deployments/source-store.ts';
+import type { Store } from '../store/database.ts';
+import type { Notifications } from '../store/postgres/notifications.ts';
+import type { BuildGround } from './build.ts';
+import { BuildDirectories } from './build-directories.ts';
+import { DependencyCache } from './dependencies/dependency-cache.ts';
+import { prepareBuildEnvironment } from './environment/build-environment.ts';
+import { type BuildOutcome, RunningBuild, type RunningParts } from './running-build.ts';
+import type { BuilderSettings } from './settings.ts';
+
+export type BuilderOptions = {
+  readonly store: Pick<Store, 'db' | 'write'>;
+  readonly notifications: Pick<Notifications, 'subscribe'>;
+  /** Its row is there before `run`. */
+  readonly claimer: Claimer;
+  readonly workloads: Workloads;
+  readonly sources: Pick<SourceStore, 'read'>;
+  /** Of this process alone. Nothing above it is writable for a workload, and every user of the machine may pass through it. */
+  readonly directory: string;
+  readonly settings: BuilderSettings;
+  /** The Node that will run what is built. */
+  readonly node: string;
+  /** The variables of the operator. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Log;
+  /** For metrics. */
+  readonly onEnd?: (end: BuildEnd) => void;
+  readonly intervalMs?: number;
+};
+
+export type BuildEnd = {
+  readonly revisionId: string;
+  readonly outcome: BuildOutcome;
+  readonly seconds: number;
+};
+
+export type Builder = {
+  /** Builds until the signal aborts; resolves when nothing of it runs. What has begun is built by the runner that follows. */
+  run(signal: AbortSignal): Promise<void>;
+  /** For a deployment that goes, after its revisions have ended. */
+  removeBuilds(deploymentId: string): Promise<void>;
+  readonly running: number;
+};
+
+const INTERVAL_MS = 5_000;
+const SWEEP_MS = 60_000;
+
+export function createBuilder(options: BuilderOptions): Builder {
+  return new MachineBuilder(options);
+}
+
+class MachineBuilder implements Builder {
+  readonly #options: BuilderOptions;
+  readonly #running = new Map<string, RunningBuild>();
+  #parts: RunningParts | undefined;
+  #wake = Promise.withResolvers<void>();
+  #sweptMs = Number.NEGATIVE_INFINITY;
+  #isAway = false;
+
+  constructor(options: BuilderOptions) {
+    this.#options = options;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const parts = await prepare(this.#options);
+    this.#parts = parts;
+    const wake = (): void => this.#wake.resolve();
+    const subscriber = { onMessage: wake, onMissed: wake };
+    const subscribing = this.#options.notifications.subscribe('deployments', subscriber);
+    signal.addEventListener('abort', wake, { once: true });
+    while (!signal.aborted) {
+      this.#wake = Promise.withResolvers();
+      const timer = setTimeout(wake, this.#options.intervalMs ?? INTERVAL_MS);
+      await this.#pass(parts, signal);
+      if (!signal.aborted) await this.#wake.promise;
+      clearTimeout(timer);
+    }
+    for (const build of this.#running.values()) build.abandon();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    signal.removeEventListener('abort', wake);
+    // A database that is away holds up nobody who ends.
+    void subscribing.then((unsubscribe) => unsubscribe());
+  }
+
+  async removeBuilds(deploymentId: string): Promise<void> {
+    const own = [...this.#running.values()].filter(({ task }) => task.deploymentId === deploymentId);
+    await Promise.all(own.map((build) => build.check()));
+    await Promise.all(own.map(({ ended }) => ended));
+    await this.#parts?.directories.removeOf(deploymentId);
+  }
+
+  /** Never rejects. */
+  async #pass(parts: RunningParts, signal: AbortSignal): Promise<void> {
+    try {
+      await Promise.all([...this.#running.values()].map((build) => build.check()));
+      while (this.#running.size < this.#options.settings.concurrency && !signal.aborted) {
+        const task = await claimNextBuild(parts.store, parts.claimer);
+        if (task === undefined) break;
+        this.#begin(parts, task);
+      }
+      if (performance.now() - this.#sweptMs > SWEEP_MS) {
+        await parts.directories.sweep();
+        this.#sweptMs = performance.now();
+      }
+      this.#isAway = false;
+    } catch (error) {
+      if (!this.#isAway) this.#options.log.warn(describeBug(error), 'builds cannot be read');
+      this.#isAway = true;
+    }
+  }
+
+  #begin(parts: RunningParts, task: BuildTask): void {
+    const startedMs = performance.now();
+    const build = new RunningBuild(parts, task);
+    this.#running.set(task.buildId, build);
+    void build.ended.then((outcome) => {
+      this.#running.delete(task.buildId);
+      this.#wake.resolve();
+      const seconds = (performance.now() - startedMs) / 1000;
+      this.#options.onEnd?.({ revisionId: task.revisionId, outcome, seconds });
+    });
+  }
+}
+
+/** Users of workloads pass through it, and see no names. */
+async function createPassage(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await chmod(directory, 0o711);
+}
+
+async function prepare(options: BuilderOptions): Promise<RunningParts> {
+  const { store, claimer, workloads, sources, settings, node, env, log } = options;
+  await createPassage(options.directory);
+  const directory = await realpath(options.directory);
+  const installations = join(directory, 'installations');
+  await createPassage(installations);
+  for (const name of await readdir(installations)) await removeTree(join(installations, name));
+  const cache = await DependencyCache.open(join(directory, 'packages'), settings.cacheBytes);
+  const environment = await prepareBuildEnvironment(join(directory, 'programs'), { node, env, log });
+  const parts = { store, machineId: claimer.machineId, workloads };
+  const builds = join(directory, 'builds');
+  await createPassage(builds);
+  const directories = new BuildDirectories(builds, parts);
+  const ground: BuildGround = { workloads, sources, cache, installations, environment, settings };
+  return { store, claimer, ground, directories, log };
+}

@@ -1,0 +1,138 @@
+// One claimed build from its beginning to the state of its revision. Whatever happens, the revision ends with a reason in its log, or
+// the build is left to the runner that follows this one.
+import { setTimeout as delay } from 'node:timers/promises';
+import { describeBug, type Log } from '../../base/log.ts';
+import {
+  type Builder as Claimer,
+  type BuildResult,
+  type BuildTask,
+  finishBuild,
+  isBuilding,
+} from '../deployments/builds.ts';
+import type { Store } from '../store/database.ts';
+import { type BuildGround, buildSource } from './build.ts';
+import type { BuildDirectories } from './build-directories.ts';
+import { BuildError } from './build-error.ts';
+import { BuildLog } from './build-log.ts';
+
+export type BuildOutcome = 'ready' | 'create_failed' | 'build_failed' | 'interrupted' | 'abandoned';
+
+export type RunningParts = {
+  readonly store: Pick<Store, 'db' | 'write'>;
+  readonly claimer: Claimer;
+  readonly ground: BuildGround;
+  readonly directories: BuildDirectories;
+  readonly log: Log;
+};
+
+/** Why the signal of a build was aborted. */
+class Unwanted extends Error {
+  readonly outcome: 'interrupted' | 'abandoned';
+
+  constructor(outcome: 'interrupted' | 'abandoned') {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+const INTERRUPTED = 'the build was ended: a newer revision came, or the deployment is deleted';
+const ABANDONED = 'the build was ended, because its machine stops: it begins again when the machine is back';
+const MACHINE_FAILED = 'the machine that builds has failed: its operator finds the reason in its log';
+const RETRY_MS = 1_000;
+
+export class RunningBuild {
+  readonly task: BuildTask;
+  /** Never rejects. Nothing of it runs then. */
+  readonly ended: Promise<BuildOutcome>;
+  readonly #parts: RunningParts;
+  readonly #ending = new AbortController();
+
+  constructor(parts: RunningParts, task: BuildTask) {
+    this.#parts = parts;
+    this.task = task;
+    this.ended = this.#run();
+  }
+
+  /** Ends it if its revision is not to be built any more. Rejects when the database does. */
+  async check(): Promise<void> {
+    if (!(await isBuilding(this.#parts.store.db, this.task.revisionId)))
+      this.#ending.abort(new Unwanted('interrupted'));
+  }
+
+  /** This process ends: the next one builds it again. */
+  abandon(): void {
+    this.#ending.abort(new Unwanted('abandoned'));
+  }
+
+  async #run(): Promise<BuildOutcome> {
+    const { store, log, directories } = this.#parts;
+    const lines = new BuildLog(store.db, this.task, { log });
+    const startedMs = performance.now();
+    let outcome: BuildOutcome = 'abandoned';
+    try {
+      const result = await this.#build(lines);
+      const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+      outcome = 'outcome' in result ? result.outcome : await this.#finish(result);
+      const [level, text] = describe(outcome, result, seconds);
+      await lines.end(level, text);
+    } catch (error) {
+      log.error(describeBug(error), 'a build could not be ended');
+    }
+    await directories.end(this.task.buildId).catch((error: unknown) => {
+      log.warn(describeBug(error), 'the directory of a build is removed later');
+    });
+    return outcome;
+  }
+
+  async #build(lines: BuildLog): Promise<BuildResult | Unwanted> {
+    const { ground, directories, log } = this.#parts;
+    const { signal } = this.#ending;
+    try {
+      if (this.task.attempt > 1)
+        lines.add('WARNING', `attempt ${this.task.attempt}: the machine ended before`);
+      const root = await directories.begin(this.task.buildId);
+      const sizeBytes = await buildSource(ground, this.task, { root, log: lines, signal });
+      return { kind: 'ready', directory: root, sizeBytes };
+    } catch (error) {
+      if (signal.aborted) return signal.reason as Unwanted;
+      if (error instanceof BuildError) return { kind: 'failed', status: error.status, reason: error.message };
+      log.error({ ...describeBug(error), build: this.task.buildId }, 'a build has failed on this machine');
+      return { kind: 'failed', status: 'BUILD_FAILED', reason: MACHINE_FAILED };
+    }
+  }
+
+  /** As long as the database is away, unless this process ends. */
+  async #finish(result: BuildResult): Promise<BuildOutcome> {
+    const { store, claimer, log } = this.#parts;
+    for (let isAgain = false; !this.#ending.signal.aborted; isAgain = true) {
+      try {
+        if (await finishBuild(store, this.task, claimer, result)) return outcomeOf(result);
+        // What failed before may have been the response alone.
+        return isAgain && !(await isBuilding(store.db, this.task.revisionId))
+          ? outcomeOf(result)
+          : 'interrupted';
+      } catch (error) {
+        log.warn(describeBug(error), 'the end of a build is not stored yet');
+        await delay(RETRY_MS, undefined, { signal: this.#ending.signal }).catch(() => undefined);
+      }
+    }
+    return (this.#ending.signal.reason as Unwanted).outcome;
+  }
+}
+
+function outcomeOf(result: BuildResult): BuildOutcome {
+  if (result.kind === 'ready') return 'ready';
+  return result.status === 'CREATE_FAILED' ? 'create_failed' : 'build_failed';
+}
+
+function describe(
+  outcome: BuildOutcome,
+  result: BuildResult | Unwanted,
+  seconds: string,
+): readonly ['INFO' | 'WARNING' | 'ERROR', string] {
+  if (outcome === 'interrupted') return ['WARNING', INTERRUPTED];
+  if (outcome === 'abandoned' || 'outcome' in result) return ['WARNING', ABANDONED];
+  if (result.kind === 'failed') return ['ERROR', result.reason];
+  const mebibytes = (result.sizeBytes / 1024 ** 2).toFixed(1);
+  return ['INFO', `built in ${seconds} s: ${mebibytes} MiB`];
+}
