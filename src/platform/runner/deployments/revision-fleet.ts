@@ -1,0 +1,107 @@
+// The agent servers of one revision of a deployment, with what its revision has: its build, secrets and limits, and its log.
+import { openSecrets } from '../../deployments/deployment-secrets.ts';
+import { createMask } from '../../deployments/log-lines.ts';
+import type { WantedDeployment, WantedRevision } from '../../deployments/wanted-deployments.ts';
+import type { ServedRevision } from '../../deployment-gateway/target-table.ts';
+import type { OpenDatabase } from '../databases/deployment-database.ts';
+import type { Taken } from '../fleet/capacity.ts';
+import { Fleet } from '../fleet/fleet.ts';
+import { type AgentSpec, startAgentProcess, type WorkloadPolicy } from '../instances/agent-process.ts';
+import type { RevisionLog } from '../logs/deploy-logs.ts';
+import type { DeploymentGround } from './deployment-ground.ts';
+import { readAccess } from './graph-access.ts';
+
+export type RevisionFleet = {
+  readonly revision: WantedRevision;
+  readonly fleet: Fleet;
+  readonly log: RevisionLog;
+  /** The last lines that an agent server printed: why one that did not start ended. */
+  lastLines(): readonly string[];
+  served(): ServedRevision;
+};
+
+type FleetNeeds = {
+  readonly wanted: Pick<WantedDeployment, 'id' | 'name' | 'workspaceId'>;
+  readonly database: OpenDatabase;
+  readonly user: AgentSpec['user'];
+  /** As it is when an agent server starts. */
+  policy(): WorkloadPolicy;
+  /** Of those that may serve. */
+  onChange(): void;
+  /** It replaces another one. */
+  readonly isSwitch: boolean;
+};
+
+const DEFAULT_CONFIG = 'langgraph.json';
+const LAST_LINES = 5;
+const DISK_BYTES = 2 * 1024 ** 3;
+
+/** Starts nothing yet. Rejects with an Error for the owner of the deployment, or an `unavailable` one. */
+export async function openRevisionFleet(
+  ground: DeploymentGround,
+  revision: WantedRevision,
+  needs: FleetNeeds,
+): Promise<RevisionFleet> {
+  const { wanted, database, onChange } = needs;
+  const { revisionId, configPath = DEFAULT_CONFIG, limits } = revision;
+  const owner = { workspaceId: wanted.workspaceId, deploymentId: wanted.id };
+  const source = { vault: ground.vault, db: ground.store.db };
+  const variables = await openSecrets(source, owner, revision.secretsVersion);
+  const access = await readAccess(revision.buildDirectory, configPath);
+  const mask = createMask([...variables.values(), database.secrets.password, database.secrets.masterKey]);
+  const log = ground.logs.open({ ...owner, revisionId }, mask);
+  const lines: string[] = [];
+  /** Of a revision that was never ready, the switch says what became of it. */
+  let hasServed = revision.status === 'DEPLOYED';
+  const size = { memoryBytes: limits.memBytes, cpuMillicores: limits.cpuMillicores };
+  const identity = {
+    ...{ id: wanted.id, name: wanted.name, revisionId, access },
+    mountPrefix: ground.gateway.prefixOf(wanted.id),
+  };
+  const specNow = (): AgentSpec => ({
+    ...{ identity, user: needs.user, maxConnections: ground.agentConnections },
+    build: { directory: revision.buildDirectory, configPath },
+    secrets: { variables, masterKey: database.secrets.masterKey, database: database.secrets },
+    limits: { ...limits, diskBytes: DISK_BYTES },
+    network: { group: wanted.workspaceId, policy: needs.policy() },
+    onLine({ instance, level, message, isCut }) {
+      log.add({ level, message, instance }, isCut);
+      lines.push(message);
+      if (lines.length > LAST_LINES) lines.shift();
+    },
+  });
+  const fleet = new Fleet({
+    async start(signal) {
+      const started = await startCounted(ground, specNow, signal);
+      // They may have changed while it started.
+      await started.workload.applyPolicy(needs.policy());
+      return started;
+    },
+    take: (): Taken | string =>
+      needs.isSwitch ? ground.capacity.takeForSwitch(size) : ground.capacity.take(size),
+    onChange() {
+      hasServed = true;
+      onChange();
+    },
+    onRestart(reason, pauseMs) {
+      if (!hasServed) return;
+      ground.events.onRestarted();
+      const message = `${reason}; the next start is in ${Math.round(pauseMs / 1000)} s`;
+      log.add({ level: 'ERROR', message });
+    },
+    targets: ground.gateway.targets,
+    drainMs: ground.drainMs,
+  });
+  return {
+    ...{ revision, fleet, log },
+    lastLines: () => lines.map((line) => mask(line)),
+    served: () => ({ id: revisionId, access, instances: fleet.served }),
+  };
+}
+
+async function startCounted(ground: DeploymentGround, specNow: () => AgentSpec, signal: AbortSignal) {
+  const beganMs = performance.now();
+  const started = await ground.turns.run(() => startAgentProcess(ground.agents, specNow(), signal), signal);
+  ground.events.onStarted((performance.now() - beganMs) / 1000);
+  return started;
+}

@@ -1,0 +1,150 @@
+// What becomes of a deployment that runs: its rules change, its machine is full, it goes with its workspace, or another runner takes it.
+import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { parseDocument } from '../../../../src/platform/proxy-documents/parsed-document.ts';
+import { changeProfile, createProfile } from '../../../../src/platform/proxy-profiles/profiles.ts';
+import { createRunnerScene, type RunnerScene } from '../runner-scene.ts';
+
+let scene: RunnerScene;
+beforeEach(async () => {
+  scene = await createRunnerScene();
+});
+afterEach(() => scene?.[Symbol.asyncDispose]());
+
+const options = { timeout: 60_000, tags: 'long' };
+const patience = { timeout: 30_000 };
+
+function documentOf(host: string) {
+  const rule = { match_hosts: [host], headers: [{ name: 'X-Key', type: 'opaque', value: 'opaque-value' }] };
+  return parseDocument({ rules: [{ name: host, ...rule }] }, { allowsPrivateCallbacks: true });
+}
+
+it(
+  'a changed profile reaches what runs, and one that names a secret that is not there does not',
+  options,
+  async () => {
+    const { vault, database } = scene.deployments;
+    const { store } = database;
+    await scene.start();
+    const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+    const { workspaceId } = deployment;
+    await vault.prepare();
+    const { id } = await store.write((trx) =>
+      createProfile(
+        { vault, trx, workspaceId },
+        { name: 'p', is_default: true, document: documentOf('one.test') },
+      ),
+    );
+    const revision = await scene.addRevision(deployment);
+    await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+    const [workload] = scene.workloads.started;
+    expect(JSON.stringify(workload?.spec.network)).toContain('one.test');
+    const replacement = { document: documentOf('two.test'), basedOn: 1 };
+    await store.write((trx) => changeProfile({ vault, trx, workspaceId }, id, { replacement }));
+    await expect.poll(() => JSON.stringify(workload?.policies.at(-1)), patience).toContain('two.test');
+    expect(scene.workloads.started).toHaveLength(1);
+    const header = { name: 'X-Key', type: 'workspace_secret', value: '{ABSENT}' };
+    const missing = parseDocument(
+      { rules: [{ name: 'three', match_hosts: ['three.test'], headers: [header] }] },
+      { allowsPrivateCallbacks: true },
+    );
+    await store.write((trx) =>
+      changeProfile({ vault, trx, workspaceId }, id, { replacement: { document: missing, basedOn: 2 } }),
+    );
+    await expect
+      .poll(() => scene.logOf(deployment), patience)
+      .toContainEqual(expect.stringContaining('changed rules of the proxy are not in effect'));
+    expect(JSON.stringify(workload?.policies.at(-1))).toContain('two.test');
+    expect(await scene.ask(deployment)).toMatchObject({ revision });
+  },
+);
+
+it('says that the machine is full, and begins when it is not any more', options, async () => {
+  await scene.start({ limits: { instances: 1 } });
+  const [first, second] = [await scene.deployments.addDeployment(), await scene.deployments.addDeployment()];
+  for (const one of [first, second])
+    await scene.deployments.database.store.db
+      .updateTable('deployments')
+      .set({ status: 'AWAITING_DATABASE' })
+      .where('id', '=', one.id)
+      .execute();
+  const served = await scene.addRevision(first);
+  await expect.poll(() => scene.statusOf(served), patience).toBe('DEPLOYED');
+  const waiting = await scene.addRevision(second);
+  const { db } = scene.deployments.database.store;
+  const reason = async () => {
+    const row = db.selectFrom('deployments').select('status_reason').where('id', '=', second.id);
+    return (await row.executeTakeFirstOrThrow()).status_reason;
+  };
+  await expect.poll(reason, patience).toContain('runner.limits.instances');
+  expect(await scene.statusOf(waiting)).toBe('AWAITING_DEPLOY');
+  // A switch may go beyond the limit by half, which is not one more here.
+  await db.deleteFrom('workspaces').where('id', '=', first.workspaceId).execute();
+  await expect.poll(() => scene.statusOf(waiting), patience).toBe('DEPLOYED');
+  await expect.poll(reason, patience).toBeNull();
+});
+
+it('nothing runs of one that goes with its workspace', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  const revision = await scene.addRevision(deployment);
+  await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+  const { db } = scene.deployments.database.store;
+  await db.deleteFrom('workspaces').where('id', '=', deployment.workspaceId).execute();
+  await scene.workloads.started[0]?.ended;
+  expect(await scene.ask(deployment)).toBeUndefined();
+  await expect.poll(() => readdir(join(scene.directory, 'run')), patience).toEqual([]);
+  await expect.poll(() => readdir(join(scene.directory, 'db')), patience).toEqual([]);
+  const names = () => db.selectFrom('runner_databases').select('name').execute();
+  await expect.poll(names, { timeout: 40_000 }).toEqual([]);
+});
+
+it('one that another runner has taken is ended here', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  const revision = await scene.addRevision(deployment);
+  await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+  const { db } = scene.deployments.database.store;
+  const other = await scene.deployments.addRunner(randomUUID());
+  await db.updateTable('deployments').set({ runner_id: other.id }).where('id', '=', deployment.id).execute();
+  await scene.workloads.started[0]?.ended;
+  expect(await scene.ask(deployment)).toBeUndefined();
+});
+
+it('a runner whose row is gone ends what it runs, and begins again', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  const revision = await scene.addRevision(deployment);
+  await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+  await scene.deployments.database.store.db.deleteFrom('runners').execute();
+  await scene.workloads.started[0]?.ended;
+  await expect.poll(() => scene.ask(deployment), patience).toMatchObject({ revision });
+  expect(scene.workloads.started).toHaveLength(2);
+});
+
+it('a newer revision ends the switch to one that is never ready', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  const never = await scene.addRevision(deployment, { mode: 'never ready' });
+  await expect.poll(() => scene.statusOf(never), patience).toBe('DEPLOYING');
+  const next = await scene.addRevision(deployment);
+  const { endUnwanted, SYSTEM } = await import('../../../../src/platform/deployments/revision-moves.ts');
+  await scene.deployments.database.store.write((trx) =>
+    endUnwanted(trx, { deploymentId: deployment.id, except: next, actor: SYSTEM, reason: 'newer' }),
+  );
+  await expect.poll(() => scene.statusOf(next), patience).toBe('DEPLOYED');
+  expect(await scene.statusOf(never)).toBe('INTERRUPTED');
+  expect(await scene.ask(deployment)).toMatchObject({ revision: next });
+});
+
+it('an older build serves again as a new revision, with the secrets of that revision', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  for (const value of ['first-value', 'second-value', 'first-value']) {
+    const revision = await scene.addRevision(deployment, { secrets: { KEY: value } });
+    await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+    expect(await scene.ask(deployment)).toEqual({ revision, variables: { KEY: value } });
+  }
+});
