@@ -2,7 +2,7 @@
 // Parsing reads no file: the caller passes the document.
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type ListenAddress, parseListenAddress } from '../base/listen-address.ts';
+import type { ListenAddress } from '../base/listen-address.ts';
 import { type Parsed, parseWith, z } from '../base/schema.ts';
 import {
   type Variable,
@@ -15,6 +15,13 @@ import {
 } from '../base/variable-overlay.ts';
 import { noProxies, parseTrustedProxies } from './api/client-address.ts';
 import { type ServerLimits, defaultLimits } from './api/limits.ts';
+import {
+  deploymentSettings,
+  deploymentVariables,
+  toDeploymentConfig,
+} from './settings/deployment-settings.ts';
+import { runnerSchema, runnerVariables, serverConnectionsOf, toRunnerSettings } from './runner-settings.ts';
+import { domain, file, gatewayUrl, limit, listenAddress, publicUrl } from './setting-schemas.ts';
 import { MIN_CONNECTIONS } from './store/pool-sizes.ts';
 
 export type PlatformConfig = Readonly<ReturnType<typeof toConfig>>;
@@ -39,37 +46,22 @@ export function isExposedListen({ host }: Pick<ListenAddress, 'host'>): boolean 
   return !(host === 'localhost' || host === '::1' || host.startsWith('127.'));
 }
 
-const listenAddress = z.string().transform((text, context) => {
-  const parsed = parseListenAddress(text);
-  if (typeof parsed !== 'string') return parsed;
-  context.addIssue({ code: 'custom', message: parsed });
-  return z.NEVER;
-});
 const postgresUrl = z.string().refine((text) => /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text), {
   message: 'must be postgresql://user:password@host:port/database, with special characters percent-encoded',
 });
 const RANGE = 'must be an address or a range, for example 10.0.0.0/8';
 const proxy = z.string().refine((text) => parseTrustedProxies([text]) !== undefined, RANGE);
-const isOrigin = (pattern: RegExp) =>
-  z
-    .string()
-    .refine((text) => pattern.test(text) && URL.canParse(text), 'must be https://host, without a path');
-const publicUrl = isOrigin(/^https:\/\/[^/?#]+\/?$/);
-const gatewayUrl = isOrigin(/^https?:\/\/[^/?#]+\/?$/);
-const DOMAIN = /^(?=.{1,200}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.(?!$)|$))+$/;
 const checkpoints = z
   .string()
   .refine(
     (text) => /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:|[A-Za-z][A-Za-z0-9+.-]*:\/\/).+)$/s.test(text),
     'must be the path of a file or s3://bucket/prefix',
   );
-const file = z.string().min(1);
-const limit = z.int().min(1).max(1_000_000_000);
 const quota = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const GIB = 1024 ** 3;
 /** What a caller may ask for, too. */
 const MAX_MILLICORES = 1_024_000;
-const MAX_BYTES = 2 ** 44;
+const bytes = z.int().max(2 ** 44);
 /** The kernel refuses a smaller file system. */
 const MIN_STORAGE_BYTES = 8 * 1024 ** 2;
 
@@ -102,16 +94,8 @@ const schema = z.strictObject({
       sidecar_config: file.optional(),
       private_callbacks: z.boolean().default(true),
       default_cpu_millicores: z.int().min(1).max(MAX_MILLICORES).default(2_000),
-      default_memory_bytes: z
-        .int()
-        .min(1)
-        .max(MAX_BYTES)
-        .default(2 * GIB),
-      default_storage_bytes: z
-        .int()
-        .min(MIN_STORAGE_BYTES)
-        .max(MAX_BYTES)
-        .default(2 * GIB),
+      default_memory_bytes: bytes.min(1).default(2 * GIB),
+      default_storage_bytes: bytes.min(MIN_STORAGE_BYTES).default(2 * GIB),
       snapshot_directories: z
         .array(z.string().regex(/^\/./, 'must be an absolute path'))
         .max(100)
@@ -129,13 +113,15 @@ const schema = z.strictObject({
     .strictObject({
       listen: listenAddress.optional(),
       public_url: gatewayUrl.optional(),
-      domain: z.string().regex(DOMAIN, 'must be a domain such as boxes.example.com').optional(),
+      domain: domain.optional(),
       connections: limit.default(4_096),
       connections_per_address: limit.default(256),
       organization_requests: limit.default(256),
       start_wait_ms: limit.max(600_000).default(30_000),
     })
     .prefault({}),
+  deployments: deploymentSettings,
+  runner: runnerSchema,
   limits: z
     .strictObject(
       Object.fromEntries(
@@ -192,12 +178,16 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
 ];
 const variables: readonly Variable[] = [
-  ...named.map(([name, key, read]) => ({ name, path: key.split('.'), read })),
+  ...[...named, ...deploymentVariables, ...runnerVariables].map(([name, key, read]) => ({
+    name,
+    path: key.split('.'),
+    read,
+  })),
   ...numericVariables('SALLYPORT_PLATFORM_', 'limits', defaultLimits),
 ];
 
 function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
-  const { database, audit, vault, sandboxes, gateway } = document;
+  const { database, audit, vault, sandboxes } = document;
   const dataDirectory = resolve(document.data_dir ?? join(stateHome(env), 'sallyport', 'platform'));
   return {
     /** `serve`: requests. `work`: jobs, schedules and other background work. */
@@ -213,6 +203,10 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       ownerUrl: database.owner_url,
       /** Of one process: all pools together. */
       maxConnections: database.max_connections,
+      /** Of an embedded server: those of the runner and of all deployments, too. */
+      serverConnections: database.max_connections + serverConnectionsOf(document.runner),
+      /** False in a database that one program has for itself, whose user must not get the privileges of the role of others. */
+      hasRuntimeRole: true,
       /** False behind a pooler that gives each transaction another connection. */
       hasNamedStatements: database.named_statements,
     },
@@ -261,24 +255,30 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
         snapshotBytes: sandboxes.max_snapshot_bytes,
       },
     },
-    /** Of the sandboxes. */
-    gateway: {
-      listen: gateway.listen ?? besideApi(document.listen),
-      /** How clients reach the gateway of this machine; undefined: at its listener. */
-      publicUrl: gateway.public_url?.replace(/\/$/, ''),
-      domain: gateway.domain,
-      connections: gateway.connections,
-      connectionsPerAddress: gateway.connections_per_address,
-      /** That run at once of one organization; a key may have half of them. */
-      organizationRequests: gateway.organization_requests,
-      startWaitMs: gateway.start_wait_ms,
-    },
+    gateway: toGateway(document),
+    deployments: toDeploymentConfig(document.deployments),
+    runner: toRunnerSettings(document.runner, document.listen),
     limits: toLimits(document.limits),
     // The schema has checked every entry.
     trustedProxies: parseTrustedProxies(document.trusted_proxies) ?? noProxies,
     /** Where browsers find the platform; undefined: as the trusted proxies say. */
     publicUrl: document.public_url,
     logLevel: document.log.level,
+  };
+}
+
+/** Of the sandboxes. */
+function toGateway({ gateway, listen }: Pick<z.infer<typeof schema>, 'gateway' | 'listen'>) {
+  return {
+    listen: gateway.listen ?? besideApi(listen),
+    /** How clients reach the gateway of this machine; undefined: at its listener. */
+    publicUrl: gateway.public_url?.replace(/\/$/, ''),
+    domain: gateway.domain,
+    connections: gateway.connections,
+    connectionsPerAddress: gateway.connections_per_address,
+    /** That run at once of one organization; a key may have half of them. */
+    organizationRequests: gateway.organization_requests,
+    startWaitMs: gateway.start_wait_ms,
   };
 }
 

@@ -47,5 +47,11 @@ function createReadings({ pools, running, streams, log, hasJobs }: MetricsSource
         select state::text, count(*) from pgboss.job group by state`.execute(pools.long.db);
       return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]));
     },
+    async deployments() {
+      const { rows } = await sql<{ kind: string; state: string; count: string }>`
+        select 'deployment' as kind, status as state, count(*) from deployments group by status
+        union all select 'revision', status, count(*) from revisions group by status`.execute(pools.long.db);
+      return rows.map(({ count, ...labels }) => ({ ...labels, count: Number(count) }));
+    },
   };
 }

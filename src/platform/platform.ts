@@ -24,6 +24,7 @@ import type { Jobs } from './store/jobs.ts';
 import type { Pools } from './store/pools.ts';
 import type { Notifications } from './store/postgres/notifications.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
+import type { MasterKeySource } from './vault/master-keys.ts';
 import { createVault, type Vault } from './vault/vault.ts';
 
 export type Platform = {
@@ -46,6 +47,8 @@ export type PlatformParts = Pick<ServerOptions, 'writeRequest'> & {
   /** A promise, so that the database starts while the rest of the platform is loaded. */
   readonly storage: Promise<Storage>;
   readonly modules?: readonly Module[];
+  /** In place of what the config says. */
+  readonly masterKeys?: MasterKeySource | undefined;
   /** Of another program on the same ground. */
   readonly service?: Service;
 };
@@ -61,17 +64,21 @@ export type Service = {
   readonly errors: ErrorFormat;
   /** Metrics that a route of the program serves. */
   onMetrics(metrics: Metrics): void;
+  onServer?(server: Pick<Server, 'running' | 'streams'>): void;
+  /** Whoever reaches its socket is a proxy, whose X-Forwarded-For is believed. */
+  readonly isBehindProxy?: boolean;
 };
 
 /** Throws an Error that says what the operator must change. */
 export async function openPlatform(
   config: PlatformConfig,
-  { log, writeRequest, version, program, storage: opening, modules = allModules, service }: PlatformParts,
+  { log, writeRequest, version, program, storage: opening, service, ...parts }: PlatformParts,
 ): Promise<Platform> {
   await using opened = new AsyncDisposableStack();
   const storage = opened.adopt(await opening, (one) => one.close());
   const { pools } = storage;
-  const vault = await openVault(config, pools.writes, log);
+  const { modules = allModules, masterKeys = config.vault } = parts;
+  const vault = await openVault(masterKeys, pools.writes, log);
   const draining = new AbortController();
   let isStarted = false;
   const isReady = (): boolean => isStarted && !draining.signal.aborted;
@@ -92,12 +99,12 @@ export async function openPlatform(
   const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
   const admission = roles.serves ? openAdmission(config, { pools, notifications, log }, opened) : undefined;
   // Closed after the jobs, which may need them; started before the first request.
-  const parts = opened.use(new AsyncDisposableStack());
+  const started = opened.use(new AsyncDisposableStack());
   const jobs = opened.adopt(await openJobs(storage, modules, roles.works), (one) => one.close());
   const wiring: Wiring = { config, vault, send: jobs.send, notifications };
   const { signal } = draining;
   const process = { store: pools.long, log, program, roles, signal, admission, meters: exposed?.metrics };
-  const running = await startModules(modules, { ...wiring, ...process }, parts);
+  const running = await startModules(modules, { ...wiring, ...process }, started);
   await jobs.work();
   isStarted = true;
   if (admission !== undefined) {
@@ -107,6 +114,7 @@ export async function openPlatform(
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);
     const output = { log, writeRequest, onFinished };
     server = await serve(config, { routes, admission, service, ...output }, opened);
+    service?.onServer?.(server);
   }
   if (service === undefined) await warnWithoutOrganization(pools.reads, log);
   const closing = opened.move();
@@ -201,12 +209,21 @@ async function serve(
   opened.defer(() => api.settle());
   const output = { log, writeRequest, onFinished };
   const at = { listen: service?.listen ?? listen, listenSetting: service?.listenSetting };
-  const server = await openServer({ api, ...at, limits, trustedProxies, publicUrl, ...output });
+  const isBehindProxy = service?.isBehindProxy;
+  const server = await openServer({
+    api,
+    ...at,
+    isBehindProxy,
+    limits,
+    trustedProxies,
+    publicUrl,
+    ...output,
+  });
   return opened.adopt(server, (one) => one.close());
 }
 
 /** A wrong master key is refused here, and not with the first request that needs it. */
-async function openVault({ vault }: PlatformConfig, store: Store, log: Log): Promise<Vault> {
+async function openVault(vault: MasterKeySource, store: Store, log: Log): Promise<Vault> {
   if ((await checkMasterKeys(store, vault)) === 'absent')
     log.info(
       { file: vault.masterKeyFile },

@@ -105,7 +105,10 @@ async function openMigrated(
       migrated === 'when needed' &&
       (await naming(server, 'DATABASE_URL', isCurrent(server.connection, migrations)));
     const owner = config.database.ownerUrl === undefined ? 'DATABASE_URL' : OWNER_URL;
-    const applied = isDone ? 0 : await naming(server, owner, migrateServer(server, migrations));
+    const { hasRuntimeRole } = config.database;
+    const applied = isDone
+      ? 0
+      : await naming(server, owner, migrateServer(server, migrations, hasRuntimeRole));
     return { server, migrations, applied };
   } catch (error) {
     await server.close();
@@ -137,9 +140,11 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 async function migrateServer(
   { connection, ownerConnection, kind }: DatabaseServer,
   migrations: readonly Migration[],
+  hasRuntimeRole: boolean,
 ): Promise<number> {
   try {
-    return await migrate(ownerConnection, migrations, { runtimeUser: connection.user });
+    const runtimeUser = connection.user;
+    return await migrate(ownerConnection, migrations, hasRuntimeRole ? { runtimeUser } : { hasRuntimeRole });
   } catch (cause) {
     const isRefused = [cause, (cause as Error).cause].some((one) => codeOf(one) === INSUFFICIENT_PRIVILEGE);
     if (kind === 'embedded' || !isRefused) throw cause;
@@ -166,13 +171,13 @@ export async function openDatabaseServer(
   { database, dataDirectory }: Pick<PlatformConfig, 'database' | 'dataDirectory'>,
   log: Pick<Log, 'info' | 'warn'>,
 ): Promise<DatabaseServer> {
-  const { url, ownerUrl, maxConnections } = database;
+  const { url, ownerUrl, serverConnections, hasRuntimeRole } = database;
   if (url === undefined) {
     // A subdirectory: the server may run as another user, who must not reach the key that signs the audit log.
     const server = await openPostgres({
       directory: join(dataDirectory, 'database'),
       log,
-      maxConnections: maxConnections + SPARE_CONNECTIONS,
+      maxConnections: serverConnections + SPARE_CONNECTIONS,
     });
     return { ...server, kind: 'embedded' };
   }
@@ -182,5 +187,7 @@ export async function openDatabaseServer(
   );
   if (!parsed.ok)
     throw new InputError(parsed.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '));
-  return { ...parsed.value, kind: 'DATABASE_URL', ended: new Promise(() => {}), close: async () => {} };
+  const { ownerConnection } = parsed.value;
+  const connections = hasRuntimeRole ? parsed.value : { connection: ownerConnection, ownerConnection };
+  return { ...connections, kind: 'DATABASE_URL', ended: new Promise(() => {}), close: async () => {} };
 }

@@ -7,6 +7,9 @@ const USER = '33333333-3333-4333-8333-333333333333';
 const ASSISTANT = '55555555-5555-4555-8555-555555555555';
 const THREAD = '66666666-6666-4666-8666-666666666666';
 const RUN = '77777777-7777-4777-8777-777777777777';
+const RUNNER = '88888888-8888-4888-8888-888888888888';
+const DEPLOYMENT = '99999999-9999-4999-8999-999999999999';
+const REVISION = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
 
 /** By the id of the migration, in the schema of that version. Like migrations, they are never edited. */
 const STATEMENTS: Readonly<Record<number, string>> = {
@@ -96,6 +99,30 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into agent_checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value)
       values ('${THREAD}', '', '1', 'task', 0, 'messages', 'json', '\\x09')
   `,
+  22: `
+    insert into runners (id, machine_id, host, pid) values ('${RUNNER}', 'machine', 'host', 1);
+    insert into deployments (id, workspace_id, name, source, source_config, source_revision_config, status, secrets_version,
+        latest_revision_id, active_revision_id, runner_id, proxy_profile_id)
+      select '${DEPLOYMENT}', '${WORKSPACE}', 'app', 'internal_source', '{}', '{"langgraph_config_path": "langgraph.json"}',
+        'READY', 1, '${REVISION}', '${REVISION}', '${RUNNER}', id from proxy_profiles;
+    insert into builds (workspace_id, deployment_id, runner_id, machine_id, source_path, directory, size_bytes, ready_at)
+      values ('${WORKSPACE}', '${DEPLOYMENT}', '${RUNNER}', 'machine', 'source', '/build', 1, now());
+    insert into revisions (id, workspace_id, deployment_id, number, status, source, source_config, source_revision_config,
+        secrets_version, build_id)
+      select '${REVISION}', workspace_id, deployment_id, 1, 'DEPLOYED', 'internal_source', '{}', '{}', 1, id from builds;
+    insert into revision_moves (workspace_id, revision_id, from_status, to_status, actor)
+      values ('${WORKSPACE}', '${REVISION}', 'DEPLOYING', 'DEPLOYED', 'system');
+    insert into deployment_secrets (workspace_id, deployment_id, version, name, sealed_version, sealed)
+      values ('${WORKSPACE}', '${DEPLOYMENT}', 1, 'TOKEN', 1, '\\x0a');
+    insert into deployment_databases (deployment_id, workspace_id, database_name, role_name, sealed_password, sealed_master_key)
+      values ('${DEPLOYMENT}', '${WORKSPACE}', 'sallyport_d_1', 'sallyport_d_1', '\\x0b', '\\x0c');
+    insert into deployment_uploads (workspace_id, deployment_id, object_path, stored_path, token_hash, state, expires_at)
+      values ('${WORKSPACE}', '${DEPLOYMENT}', 'upload', 'source', '\\x0d', 'used', now());
+    insert into deployment_logs (workspace_id, deployment_id, revision_id, kind, at, level, message)
+      values ('${WORKSPACE}', '${DEPLOYMENT}', '${REVISION}', 'build', now(), 'INFO', 'built');
+    insert into deployment_log_sizes (workspace_id, deployment_id, bytes) values ('${WORKSPACE}', '${DEPLOYMENT}', 155);
+  `,
+  23: `insert into runner_databases (name, deployment_id) values ('sallyport_d_1', '${DEPLOYMENT}')`,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -1,5 +1,6 @@
 // What the routes of the modules are made with in a test: the default config, a vault without a master key unless a file is
 // named, and neither jobs nor notifications.
+import { join } from 'node:path';
 import { parsePlatformConfig, type PlatformConfig } from '../../src/platform/config.ts';
 import type { Wiring } from '../../src/platform/module.ts';
 import { createVault } from '../../src/platform/vault/vault.ts';
@@ -22,6 +23,7 @@ export function createTestWiring({
     config: createTestConfig({
       default_org_features: { can_use_audit_logs: canUseAuditLogs },
       sandboxes: SANDBOXES,
+      deployments: DEPLOYMENTS,
       ...config,
     }),
     vault: createVault({ masterKeyFile }),
@@ -36,6 +38,16 @@ const SANDBOXES = {
   ...{ max_boxes: 1e6, max_cpu_millicores: 1e12, max_memory_bytes: Number.MAX_SAFE_INTEGER },
   ...{ max_storage_bytes: Number.MAX_SAFE_INTEGER, max_snapshot_bytes: Number.MAX_SAFE_INTEGER },
   snapshot_directories: ['/srv/snapshots'],
+};
+
+/** As many as a test needs, from every source. */
+const DEPLOYMENTS = {
+  ...{ max_deployments: 1e6, max_pending_revisions: 1e6, max_open_uploads: 1e6 },
+  max_source_bytes: Number.MAX_SAFE_INTEGER,
+  registry: {
+    url: 'registry.example.test/images',
+    token_file: join(import.meta.dirname, 'registry-token.txt'),
+  },
 };
 
 /** The defaults, with a document over them. */

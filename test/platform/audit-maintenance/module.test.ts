@@ -57,6 +57,8 @@ describe('the jobs of the modules', () => {
     expect(jobs.map(({ name, schedule }) => [name, schedule])).toEqual([
       ['expire-audit-events', { cron: '17 3 * * *', data: {} }],
       ['remove-expired-sessions', { cron: '7 * * * *', data: {} }],
+      ['trim-deployment-logs', { everyMinutes: 1, data: {} }],
+      ['tidy-deployments', { everyMinutes: 10, data: {} }],
       ['expire-sandbox-records', { cron: '47 3 * * *', data: {} }],
       ['expire-sandboxes', { everyMinutes: 1, data: {} }],
     ]);

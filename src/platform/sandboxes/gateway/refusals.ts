@@ -1,5 +1,5 @@
 // The gateway's own responses as clients of sandboxes read them: `{detail: {error, message}}`.
-import { DomainError, type DomainErrorKind, InvalidInput } from '../../../base/domain-error.ts';
+import { refusalOfError } from '../../../gateway/domain-refusal.ts';
 import { type Refusal, type RefusalCode, refuse } from '../../../gateway/refusal.ts';
 import { RuntimeError } from '../../runtime/contract.ts';
 
@@ -10,18 +10,7 @@ export function writeRefusal({ code, name = NAMES[code], message }: Refusal): ob
 /** What was thrown while a request was decided; a bug is thrown again. */
 export function toRefusal(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
-  if (error instanceof InvalidInput) {
-    const message = error.issues.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-    return refuse('invalid_input', { message, name: 'ValidationError' });
-  }
-  if (!(error instanceof DomainError)) throw error;
-  const { kind, message, retryMs } = error;
-  const [code, name] = KINDS[kind];
-  return refuse(code, {
-    ...{ message, name },
-    ...(retryMs === undefined ? {} : { retryAfterMs: retryMs }),
-    ...(kind === 'unauthenticated' ? { challenge: 'Bearer' } : {}),
-  });
+  return refusalOfError(error);
 }
 
 /** Why there is no connection into a box. */
@@ -58,21 +47,6 @@ const NAMES: Readonly<Partial<Record<RefusalCode, string>>> = {
   decision_timeout: 'Timeout',
   ...{ too_many_connections: 'ServiceUnavailable', draining: 'ServiceUnavailable' },
   ...{ overloaded: 'ServiceUnavailable', target_unavailable: 'ServiceUnavailable' },
-};
-
-const KINDS: Readonly<Record<DomainErrorKind, readonly [code: RefusalCode, name: string]>> = {
-  unauthenticated: ['unauthenticated', 'Unauthenticated'],
-  forbidden: ['forbidden', 'Forbidden'],
-  not_found: ['target_not_found', 'NotFound'],
-  conflict: ['target_not_ready', 'NotReady'],
-  unusable: ['target_not_ready', 'NotReady'],
-  not_ready: ['target_not_ready', 'NotReady'],
-  timeout: ['target_unavailable', 'ServiceUnavailable'],
-  start_failed: ['target_not_ready', 'NotReady'],
-  too_many: ['too_many_requests', 'TooMany'],
-  quota_exceeded: ['too_many_requests', 'QuotaExceeded'],
-  not_supported: ['not_supported', 'NotSupported'],
-  unavailable: ['target_unavailable', 'ServiceUnavailable'],
 };
 
 const RETRY_MS = 1_000;

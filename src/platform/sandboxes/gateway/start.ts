@@ -6,7 +6,7 @@ import type { Runtime } from '../../runtime/contract.ts';
 import type { Database } from '../../store/database.ts';
 import type { BoxChanges } from '../box-changes.ts';
 import type { BoxWriting } from '../box-writing.ts';
-import { readMachineId } from '../reconciliation/machine.ts';
+import { readMachineId } from '../../store/data-directory/machine-id.ts';
 import type { ServiceSite } from '../services/service-address.ts';
 import { createServices } from '../services/service-place.ts';
 import { createApplicantReader } from './applicant.ts';

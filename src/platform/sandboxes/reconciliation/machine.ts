@@ -1,9 +1,5 @@
-// The machine that this process is on, and the lease by which one process at a time reconciles its boxes. A lease and not an advisory
+// What is known of this machine in the database, and the lease by which one process at a time reconciles its boxes. A lease and not an advisory
 // lock: a pooler that gives each transaction another connection carries no lock of a session, and no connection is held.
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Capabilities, Runtime } from '../../runtime/contract.ts';
 import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
@@ -12,34 +8,6 @@ import { sql } from '../../store/sql.ts';
 export const LEASE_SECONDS = 6;
 /** How often the lease is renewed: twice may fail. */
 export const RENEWAL_MS = 2_000;
-
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
-
-/** Names this machine by a file in the data directory: what runs boxes keeps them there too. */
-export async function readMachineId(dataDirectory: string): Promise<string> {
-  const file = join(dataDirectory, 'machine-id');
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
-  if (!existsSync(file)) await create(file);
-  const id = (await readFile(file, 'utf8')).trim();
-  if (UUID.test(id)) return id;
-  throw new Error(
-    `${file} must contain one UUID: restore it, or remove it where no sandbox of this machine is left`,
-  );
-}
-
-/** Whole from the start: another process may read it at once. The first of several wins. */
-async function create(file: string): Promise<void> {
-  const id = randomUUID();
-  const written = `${file}.${id}`;
-  await writeFile(written, id, { flag: 'wx', mode: 0o600, flush: true });
-  try {
-    await link(written, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    await unlink(written);
-  }
-}
 
 /** What runs the boxes of this machine: what it holds is asked for in requests that any machine serves. */
 export async function noteRuntime(db: Database, machineId: string, runtime: Runtime): Promise<Capabilities> {

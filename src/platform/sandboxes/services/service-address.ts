@@ -1,4 +1,5 @@
 // Where a service of a box is: a port of the box, as a path of the gateway or as a host name of the gateway's domain. Pure.
+import type { Site } from '../../../gateway/site/site.ts';
 
 /** A port inside a box. */
 export type Service = { readonly boxId: string; readonly port: number };
@@ -46,6 +47,15 @@ export function preferredPlace(site: ServiceSite, service: Service): ServicePlac
 /** The URL of its root, with a slash at its end. */
 export function urlOf({ origin, prefix }: ServicePlace): string {
   return `${origin}${prefix}/`;
+}
+
+export function siteOf(place: ServicePlace): Site {
+  const { by, boxId, port } = place;
+  return {
+    ...place,
+    aliases: ['localhost', '127.0.0.1', '[::1]'].map((host) => `${host}:${port}`),
+    cookiePrefix: by === 'host' ? '' : `box-${boxId}-${port}-`,
+  };
 }
 
 function placeOf({ gatewayUrl, domain = '' }: ServiceSite, service: Service, by: 'path' | 'host') {

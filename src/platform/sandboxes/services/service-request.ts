@@ -1,5 +1,6 @@
 // What a request to a service authenticates with, and whether a page of another origin sent it in the name of a user. Pure.
 import type { GatewayRequest } from '../../../gateway/target.ts';
+import { containsKey } from '../../identity/api-key.ts';
 import type { ServicePlace } from './service-address.ts';
 import { serviceCookiesIn } from './service-cookies.ts';
 
@@ -87,10 +88,6 @@ function isAll(values: readonly string[], expected: string): boolean {
   return values.length > 0 && values.every((one) => one === expected);
 }
 
-const SCHEMES = /^(?:bearer|basic)\s+(?<text>\S+)\s*$/i;
-/** Of every key and token of the platform. */
-const KEY = /(?:^|[^0-9A-Za-z])sp_[a-z]{2}_[0-9A-Za-z_-]{43}/;
-
 const COOKIES: readonly string[] = ['cookie'];
 const PASSED: readonly string[] = [...COOKIES, 'authorization'];
 
@@ -109,8 +106,5 @@ export function passedFields(
 
 /** Not a key of the platform, which a client has sent by mistake. */
 export function mayPassAuthorization(values: readonly string[]): boolean {
-  return values.every((value) => {
-    const text = SCHEMES.exec(value)?.groups?.['text'] ?? '';
-    return !KEY.test(value) && !KEY.test(Buffer.from(text, 'base64').toString('latin1'));
-  });
+  return !values.some(containsKey);
 }

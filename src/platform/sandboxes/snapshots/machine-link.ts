@@ -2,7 +2,8 @@
 import { DomainError } from '../../../base/domain-error.ts';
 import type { StartContext } from '../../module.ts';
 import type { Runtime } from '../../runtime/contract.ts';
-import { noteRuntime, readMachineId } from '../reconciliation/machine.ts';
+import { readMachineId } from '../../store/data-directory/machine-id.ts';
+import { noteRuntime } from '../reconciliation/machine.ts';
 
 export type Machine = { readonly runtime: Runtime; readonly machineId: string };
 

@@ -3,9 +3,12 @@ import {
   serviceCookie,
   serviceCookiesIn,
   toBoxCookies,
-  toClientCookie,
 } from '../../../../src/platform/sandboxes/services/service-cookies.ts';
+import * as site from '../../../../src/gateway/site/site-cookies.ts';
+import { type ServicePlace, siteOf } from '../../../../src/platform/sandboxes/services/service-address.ts';
 import { BOX, byHost, byOtherPath, byPath, byPlainPath } from './service-places.ts';
+
+const toClientCookie = (place: ServicePlace, field: string) => site.toClientCookie(siteOf(place), field);
 
 describe('our cookie', () => {
   it('is bound to the host, or to the path, of the service', () => {

@@ -30,8 +30,8 @@ describe('the fields of a response', () => {
   it('by path make each page an origin of its own', () => {
     expect(changed(byPath, ['Service-Worker-Allowed', '/'], ['Content-Security-Policy', 'x'])).toEqual([
       'Content-Security-Policy: x',
-      VARY,
       'Content-Security-Policy: sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts',
+      VARY,
     ]);
     expect(changed(byHost, ['Service-Worker-Allowed', '/'])).toEqual(['Service-Worker-Allowed: /', VARY]);
   });
