@@ -13,7 +13,9 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   demo: () => import('./cli/demo.ts'),
   platform: () => import('./cli/platform.ts'),
   audit: () => import('./cli/audit.ts'),
+  runner: () => import('./cli/platform/runner.ts'),
   'agent-server': () => import('./cli/agent-server.ts'),
+  deploy: () => import('./cli/deploy/deploy.ts'),
   'box-host': () => import('./cli/boxes/box-host.ts'),
 };
 
@@ -23,6 +25,7 @@ const serving: ReadonlySet<string> = new Set([
   'run',
   'start',
   'platform',
+  'runner',
   'agent-server',
   'box-host',
 ]);

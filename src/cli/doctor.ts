@@ -1,7 +1,7 @@
 // `sallyport doctor [URL]`: checks what a client of a running proxy needs, and names for each failure what to do.
 import { InputError } from '../base/input-error.ts';
 import { type ListenAddress, formatAddress, toReachable } from '../base/listen-address.ts';
-import { shellQuote } from '../base/shell-export.ts';
+import { shellQuote } from '../base/variables/shell-export.ts';
 import type { Config } from '../sidecar/config.ts';
 import { type ReadAuthority, readAuthority } from './ca.ts';
 import { type Values, parseCommandLine } from './command/declaration.ts';

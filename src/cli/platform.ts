@@ -20,6 +20,8 @@ import { formatIssues } from './issue-lines.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { waitForSignal } from './process/stop-signal.ts';
 import { runOrganization } from './platform/organization.ts';
+import { type RunnerInput, toRunnerInput } from './platform/parent-input.ts';
+import { startRunnerChild } from './platform/runner-child.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 import { packageRoot } from './package-root.ts';
 
@@ -53,7 +55,10 @@ export async function run(args: string[]): Promise<number> {
   const cores = preventCoreDumps();
   const misspelt = misspeltVariables();
   if (command === 'serve')
-    return serve(config, [...cores.warnings, ...misspelt, ...exposureWarnings(config)]);
+    return serve(config, {
+      warnings: [...cores.warnings, ...misspelt, ...exposureWarnings(config)],
+      runnerInput: await createRunnerInput(config, values, env),
+    });
   for (const warning of misspelt) process.stderr.write(`sallyport: ${warning}\n`);
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
   if (command === 'recover') return recover(config, values.organization);
@@ -90,13 +95,8 @@ export async function readPlatformConfig(
   env: NodeJS.ProcessEnv,
 ): Promise<PlatformConfig | undefined> {
   const document = file === undefined ? {} : await readDocument(file);
-  const options = ['role', 'listen', 'metrics-listen', 'data-dir'] as const;
-  const overrides = options.flatMap((option) => {
-    const value = given[option];
-    return value === undefined ? [] : [{ option, variable: platformCommand.options[option].variable, value }];
-  });
-  const overridden = Object.fromEntries(overrides.map(({ variable, value }) => [variable, value]));
-  const parsed = parsePlatformConfig(document, { ...env, ...overridden });
+  const overrides = overridesOf(given);
+  const parsed = parsePlatformConfig(document, { ...env, ...withFlags(given) });
   if (parsed.ok) return parsed.value;
   const byVariable = new Map<unknown, string>(overrides.map(({ option, variable }) => [variable, option]));
   const issues = parsed.issues.map((issue) => {
@@ -107,15 +107,45 @@ export async function readPlatformConfig(
   return undefined;
 }
 
+function overridesOf(given: Flags) {
+  const options = ['role', 'listen', 'metrics-listen', 'data-dir'] as const;
+  return options.flatMap((option) => {
+    const value = given[option];
+    return value === undefined ? [] : [{ option, variable: platformCommand.options[option].variable, value }];
+  });
+}
+
+/** The flags, as the variables that they stand for. */
+function withFlags(given: Flags): Readonly<Record<string, string>> {
+  return Object.fromEntries(overridesOf(given).map(({ variable, value }) => [variable, value]));
+}
+
 /** The line of a request has level info. */
 const LEVELS_WITH_REQUESTS: ReadonlySet<string> = new Set(['trace', 'debug', 'info']);
 
-async function serve(config: PlatformConfig, warnings: readonly string[]): Promise<number> {
+type Served = {
+  readonly warnings: readonly string[];
+  /** Undefined: the operator starts the runner, or another process of the platform. */
+  readonly runnerInput: RunnerInput | undefined;
+};
+
+async function createRunnerInput(
+  config: PlatformConfig,
+  values: Flags,
+  env: NodeJS.ProcessEnv,
+): Promise<RunnerInput | undefined> {
+  if (!config.runner.isStarted || config.role === 'serve') return undefined;
+  const document = values.config === undefined ? {} : await readDocument(values.config);
+  const given = { ...env, ...withFlags(values), SALLYPORT_PLATFORM_DATA_DIR: config.dataDirectory };
+  return toRunnerInput(document, given, new Set(platformVariables().map(({ name }) => name)));
+}
+
+async function serve(config: PlatformConfig, { warnings, runnerInput }: Served): Promise<number> {
   const sink = createFdSink(1);
   const log = createLog(config.logLevel, sink);
   for (const warning of warnings) log.warn(warning);
-  // Requests may take one drain time, and everything else together another.
-  const stopped = waitForSignal(2 * config.limits.drainMs, () =>
+  // The deployments may take one drain time, requests another, and everything else together a third.
+  const stopped = waitForSignal(3 * config.limits.drainMs, () =>
     log.error('shutdown timed out; exiting with work still running'),
   );
   const storage = import('../platform/storage.ts').then(({ openStorage }) => openStorage(config, log));
@@ -130,9 +160,14 @@ async function serve(config: PlatformConfig, warnings: readonly string[]): Promi
     const { url: api, metricsUrl: metrics, storage: database } = platform;
     // A field that is undefined is left out.
     log.info({ api, metrics, database, role: config.role, pid: process.pid }, 'ready');
+    const { pools } = await storage;
+    const isNeeded = async (): Promise<boolean> =>
+      (await pools.long.db.selectFrom('deployments').select('id').limit(1).executeTakeFirst()) !== undefined;
+    const runner = runnerInput && startRunnerChild({ program, input: runnerInput, isNeeded, log, sink });
     const reason = await Promise.race([stopped, platform.ended.then(() => 'database' as const)]);
     if (reason === 'database') log.error('the database server ended by itself');
     else log.info('draining');
+    await runner?.close(reason === 'database' ? 0 : config.limits.drainMs);
     await platform.close();
     return reason === 'database' ? 1 : 0;
   } finally {

@@ -4,7 +4,7 @@ import { InputError, readInput } from '../base/input-error.ts';
 import { formatAddress, toReachable } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
-import { shellWord } from '../base/shell-export.ts';
+import { shellWord } from '../base/variables/shell-export.ts';
 import { type AdminTokenSource, loadAdminToken } from '../sidecar/access-tokens.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { publishFile } from '../sidecar/state/published-bundle.ts';

@@ -5,12 +5,22 @@ import { configVariables } from '../sidecar/config.ts';
 import { operatorVariables } from '../sidecar/secret-environment.ts';
 import { editDistance, maxTypos } from './command/nearest.ts';
 
+/** Of `deploy`. A shell from which it is called may start other commands too. */
+export const deployVariables: readonly string[] = [
+  'SALLYPORT_API_URL',
+  'SALLYPORT_API_KEY',
+  'SALLYPORT_API_KEY_FILE',
+  'SALLYPORT_API_WORKSPACE',
+];
+
 /** Variables that are no settings. A name that ends with `_` stands for all names that begin with it. */
 const furtherVariables: readonly string[] = [
   'SALLYPORT_SECRET_',
   'SALLYPORT_HANDED_SECRETS',
   'SALLYPORT_OWN_THREADPOOL',
   'SALLYPORT_LAUNCHER_PID',
+  'SALLYPORT_RUNNER_INPUT',
+  ...deployVariables,
   ...operatorVariables,
 ];
 

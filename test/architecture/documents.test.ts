@@ -10,6 +10,7 @@ import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
 import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { operatorVariables } from '../../src/sidecar/secret-environment.ts';
 import { configVariables } from '../../src/sidecar/config.ts';
+import { deployVariables } from '../../src/cli/unknown-variables.ts';
 import { errorReference } from '../../scripts/error-reference.ts';
 import { projectRoot } from '../support/spawned-process.ts';
 
@@ -47,7 +48,7 @@ describe.each(documents)('%s', (name) => {
   it('names only variables that the program reads', () => {
     const settings = [...configVariables(), ...platformVariables()];
     const names = settings.map((variable) => variable.name);
-    const known = [...names, ...agentVariables, ...operatorVariables, ...bootstrap];
+    const known = [...names, ...agentVariables, ...operatorVariables, ...bootstrap, ...deployVariables];
     const named = matches(text, /\b(SALLYPORT_[A-Z_]+[A-Z])\b(?!_<)/g).filter(
       (variable) => variable !== 'SALLYPORT_SECRET',
     );

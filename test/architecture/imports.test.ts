@@ -33,6 +33,7 @@ const PROXY_GROUND: readonly string[] = ['proxy/limits', 'proxy/record', 'proxy/
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   base: [],
   'base/http': ['base'],
+  'base/archive': ['base'],
   policy: ['base', 'policy/authority', 'policy/match', 'policy/document'],
   'policy/authority': ['base'],
   'policy/match': ['base', 'policy/authority'],
@@ -72,6 +73,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'box-host/cgroup',
     'box-host/bubblewrap',
   ],
+  // Knows nothing of boxes, and shares what isolates and limits them.
+  workload: ['base', 'tls', 'box-host'],
   gateway: ['base', 'base/http', 'http1'],
   // A box sees the folder of the agent and nothing else of the product.
   'box-agent/protocol': [],
@@ -94,12 +97,57 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The only folder of the platform that knows the rules of the proxy.
   'platform/proxy-documents': ['base', 'policy', 'platform/store', 'platform/vault'],
   'platform/api': ['base', 'base/http', 'platform/store', 'platform/identity', 'platform/audit'],
-  'platform/config': ['base', 'platform/store', 'platform/api'],
+  // What the control plane, the runner and its gateway share of deployments.
+  'platform/deployments': [
+    'base',
+    'platform/store',
+    'platform/identity',
+    'platform/audit',
+    'platform/vault',
+    'platform/proxy-documents',
+  ],
+  'platform/settings': ['base'],
+  'platform/setting-schemas': ['base'],
+  'platform/runner-settings': ['base', 'platform/setting-schemas'],
+  'platform/config': [
+    'base',
+    'platform/store',
+    'platform/api',
+    'platform/settings',
+    'platform/setting-schemas',
+    'platform/runner-settings',
+  ],
   'platform/module': ['base', 'platform/store', 'platform/vault', 'platform/api', 'platform/config'],
   ...Object.fromEntries(MODULES.map((module) => [module, [...BELOW_MODULES, 'platform/module', ...MODULES]])),
   'platform/agent-server': [...BELOW_MODULES, 'agent-worker/protocol', 'platform/module', ...MODULES],
-  // The one user of the gateway.
+  'platform/builder': [
+    'base',
+    'box-host/command',
+    'workload',
+    'platform/store',
+    'platform/deployments',
+    'platform/agent-server',
+  ],
+  'platform/control-plane': [...BELOW_MODULES, 'platform/deployments', 'platform/module', ...MODULES],
+  // With its gateway, the users of the reverse proxy.
+  'platform/deployment-gateway': [
+    ...BELOW_MODULES,
+    'platform/deployments',
+    'gateway',
+    'platform/agent-server',
+  ],
   'platform/sandboxes': [...BELOW_MODULES, 'gateway', 'platform/module', ...MODULES],
+  // A program of its own: it builds, runs and reaches deployments.
+  'platform/runner': [
+    ...BELOW_MODULES.filter((one) => one !== 'platform/runtime'),
+    'workload',
+    'platform/deployments',
+    'platform/runner-settings',
+    'platform/config',
+    'platform/agent-server',
+    'platform/deployment-gateway',
+    ...MODULES,
+  ],
   platform: [
     'base',
     'platform/store',
@@ -109,6 +157,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'platform/runtime',
     'platform/api',
     ...MODULES,
+    'workload',
+    'platform/deployments',
+    'platform/deployment-gateway',
+    'platform/runner',
+    'platform/builder',
+    'platform/runner-settings',
     'platform/config',
     'platform/module',
   ],
@@ -146,6 +200,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   '@fastify/busboy': 'src/base/http/multipart.ts',
   esbuild: 'src/platform/agent-server/configuration/esbuild.ts',
   'http-proxy-3': 'src/gateway/forwarder.ts',
+  ignore: 'src/cli/deploy/ignore-rules.ts',
   kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
   'lru-cache': 'src/base/bounded-cache.ts',
@@ -157,7 +212,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   picomatch: 'src/policy/match/host-pattern.ts',
   pino: 'src/base/log.ts',
   'prom-client': 'src/platform/api/metrics.ts',
-  'tar-stream': 'src/box-host/snapshots/tar-archive.ts',
+  'tar-stream': 'src/base/archive/tar-archive.ts',
   tldts: 'src/policy/authority/public-suffix.ts',
   undici: 'src/callback/client.ts',
   ws: 'src/box-host/data-plane/web-socket.ts',
@@ -180,11 +235,21 @@ const LAZY: readonly string[] = [
 const REVEALING: readonly string[] = [
   'src/box-host/sidecars/box-proxy.ts',
   'src/callback/client.ts',
+  // What must not be in a log is looked for in it.
+  'src/platform/deployments/log-lines.ts',
+  // The key of the API and the secrets of a deployment, in a call of that API.
+  'src/cli/deploy/control-plane.ts',
+  'src/cli/deploy/platform-call.ts',
   // The user of a run, for the worker that executes it.
   'src/platform/agent-server/access/run-users.ts',
   'src/platform/proxy-documents/sealed-document.ts',
+  // What is secret of a deployment, for the descriptor of its agent server.
+  'src/platform/runner/databases/scram-verifier.ts',
+  'src/platform/runner/deployments/running-policy.ts',
+  'src/platform/runner/instances/agent-input.ts',
   'src/platform/runtime/box-host-documents.ts',
   'src/platform/sandboxes/box-secrets.ts',
+  'src/platform/vault/master-keys.ts',
   'src/platform/vault/vault.ts',
   'src/proxy/gate/inject.ts',
   'src/sidecar/records/record-post.ts',
@@ -195,8 +260,11 @@ const REVEALING: readonly string[] = [
 /** The only files that may open a value that the vault has sealed, a data key or the file of master keys. */
 const UNSEALING: readonly string[] = [
   'src/platform/agent-server/access/run-users.ts',
+  'src/platform/deployments/deployment-databases.ts',
+  'src/platform/deployments/deployment-secrets.ts',
   'src/platform/initialization.ts',
   'src/platform/platform.ts',
+  'src/platform/runner-program.ts',
   'src/platform/proxy-documents/sealed-document.ts',
   'src/platform/sandboxes/box-secrets.ts',
   'src/platform/vault/master-key-registry.ts',
@@ -313,7 +381,7 @@ function revelations(files: readonly SourceFile[]): readonly string[] {
 
 function unsealings(files: readonly SourceFile[]): readonly string[] {
   const unsealing = files.filter(({ text }) =>
-    /\b(?:unsealValue|unwrapKey|createVault|(?:read|find)MasterKeys)\b/.test(
+    /\b(?:unsealValue|unwrapKey|createVault|findKeysOf|(?:read|find)MasterKeys)\b/.test(
       text.replaceAll(/\/\/.*$/gm, ''),
     ),
   );

@@ -1,6 +1,12 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/runner-builds.ts': 'test/cli/platform/runner.test.ts',
+  'src/cli/command/deploy-command.ts': 'test/cli/deploy/deploy.test.ts',
+  'src/cli/deploy/directory-deployment.ts': 'test/cli/deploy/deploy.test.ts',
+  'src/cli/deploy/output.ts': 'test/cli/deploy/log-reading.test.ts',
+  'src/cli/deploy/platform-call.ts': 'test/cli/deploy/control-plane.test.ts',
+  'src/cli/deploy/source-directory.ts': 'test/cli/deploy/deploy.test.ts',
   'src/agent-worker/checkpoints/checkpoint-tuple.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/checkpoints/put-tracker.ts': 'test/agent-worker/checkpoints/saver.test.ts',
   'src/agent-worker/checkpoints/resume-mark.ts': 'test/agent-worker/checkpoints/saver.test.ts',
@@ -32,6 +38,58 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/agent-worker/event-sender.ts': 'test/agent-worker/serve-worker.test.ts',
   'src/agent-worker/running-call.ts': 'test/agent-worker/serve-worker.test.ts',
   'src/agent-worker/thrown-error.ts': 'test/agent-worker/serve-worker.test.ts',
+  'src/platform/control-plane/deployments/deployment-schema.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/deployments/deployment-writing.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/deployments/deployments.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/deployments/kept-builds.ts':
+    'test/platform/control-plane/deployments/revision-routes.test.ts',
+  'src/platform/control-plane/deployments/listener-choice.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/deployments/resource-spec.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/deployments/revisions.ts':
+    'test/platform/control-plane/deployments/revision-routes.test.ts',
+  'src/platform/control-plane/deployments/secret-names.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/deployments/source-rules.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/sources/registry.ts':
+    'test/platform/control-plane/deployments/deployment-routes.test.ts',
+  'src/platform/control-plane/sources/request-origin.ts':
+    'test/platform/control-plane/sources/source-routes.test.ts',
+  'src/platform/control-plane/sources/source-sweep.ts': 'test/platform/control-plane/upkeep.test.ts',
+  'src/platform/control-plane/sources/upload-access.ts':
+    'test/platform/control-plane/sources/source-routes.test.ts',
+  'src/platform/control-plane/sources/uploads.ts':
+    'test/platform/control-plane/sources/source-routes.test.ts',
+  'src/platform/deployments/deployment-rows.ts': 'test/platform/deployments/revision-moves.test.ts',
+  'src/platform/deployments/runners.ts': 'test/platform/deployments/wanted-deployments.test.ts',
+  'src/platform/runner/databases/deployment-database.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/databases/leftover-databases.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/deployment-ground.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/deployment-policy.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/deployment-removal.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/graph-access.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/revision-fleet.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/revision-switch.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/deployments/running-policy.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/fleet/retirement.ts': 'test/platform/runner/fleet/fleet.test.ts',
+  'src/platform/runner/logs/deploy-logs.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/setting-schemas.ts': 'test/platform/config.test.ts',
+  'src/platform/runner-program.ts': 'test/cli/platform/runner.test.ts',
+  'src/platform/runner/program/metrics.ts': 'test/cli/platform/runner.test.ts',
+  'src/platform/runner/program/storage.ts': 'test/cli/platform/runner.test.ts',
+  'src/platform/runner/program/directories.ts': 'test/cli/platform/runner.test.ts',
+  'src/platform/runner/deployments/build-removal.ts': 'test/cli/platform/runner.test.ts',
+  'src/cli/platform/parent-input.ts': 'test/cli/platform/runner.test.ts',
+  'src/cli/platform/runner-child.ts': 'test/cli/platform/runner.test.ts',
+  'src/cli/command/runner-command.ts': 'test/cli/command/help.test.ts',
+  'src/platform/runner/runner-lease.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/upkeep.ts': 'test/platform/runner/runner.test.ts',
+  'src/platform/runner/database-bridge/relay.ts': 'test/platform/runner/database-bridge/bridge.test.ts',
   'src/platform/agent-server/workers/app-call.ts':
     'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/call-shapes.ts':
@@ -55,6 +113,20 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/workers/worker.ts': 'test/platform/agent-server/workers/started-workers.test.ts',
   'src/agent-worker/protocol/shape.ts': 'test/agent-worker/protocol/envelope.test.ts',
   'src/platform/api/contract/fallback.ts': 'test/platform/agent-server/app/app-fallback.test.ts',
+  'src/gateway/domain-refusal.ts': 'test/platform/sandboxes/gateway/data-plane.test.ts',
+  'src/gateway/site/client-fields.ts': 'test/platform/sandboxes/services/service-response.test.ts',
+  'src/gateway/site/site-cookies.ts': 'test/platform/sandboxes/services/service-cookies.test.ts',
+  'src/gateway/site/site.ts': 'test/platform/sandboxes/services/service-response.test.ts',
+  'src/platform/agent-server/access/control-access.ts':
+    'test/platform/agent-server/access/gateway-access.test.ts',
+  'src/platform/agent-server/access/gateway-callers.ts':
+    'test/platform/agent-server/access/gateway-access.test.ts',
+  'src/platform/agent-server/system/control-routes.ts':
+    'test/platform/agent-server/access/gateway-access.test.ts',
+  'src/platform/deployment-gateway/deployment-target.ts':
+    'test/platform/deployment-gateway/deployment-gateway.test.ts',
+  'src/platform/deployment-gateway/instance-load.ts': 'test/platform/deployment-gateway/target-table.test.ts',
+  'src/platform/agent-server/contract.ts': 'test/platform/deployment-gateway/target-table.test.ts',
   'src/agent-worker/load-deployment.ts': 'test/agent-worker/main.test.ts',
   'src/agent-worker/protocol/calls.ts': 'test/platform/agent-server/tables.test.ts',
   'src/agent-worker/protocol/messages.ts': 'test/platform/agent-server/tables.test.ts',
@@ -161,6 +233,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/threads/state-routes.test.ts',
   'src/platform/agent-server/threads/state-calls.ts':
     'test/platform/agent-server/threads/state-routes.test.ts',
+  'src/platform/agent-server/metadata.ts': 'test/platform/agent-server/threads/thread-routes.test.ts',
   'src/platform/agent-server/page-size.ts': 'test/platform/agent-server/threads/list-routes.test.ts',
   'src/platform/agent-server/threads/thread-extract.ts':
     'test/platform/agent-server/threads/list-routes.test.ts',
@@ -198,10 +271,13 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/box-host/data-plane/web-socket.ts': 'test/box-host/data-plane/execute-socket.test.ts',
   'src/box-host/bubblewrap/box-record.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/box.ts': 'test/box-host/bubblewrap/boxes.test.ts',
-  'src/box-host/bubblewrap/entering.ts': 'test/box-host/bubblewrap/boxes.test.ts',
+  'src/box-host/bubblewrap/namespaces/contained-processes.ts': 'test/box-host/bubblewrap/box-program.test.ts',
+  'src/box-host/bubblewrap/prerequisites.ts': 'test/box-host/bubblewrap/capabilities.test.ts',
+  'src/box-host/cgroup/joined-command.ts': 'test/box-host/bubblewrap/box-program.test.ts',
+  'src/box-host/bubblewrap/namespaces/entering.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/file-layer.ts': 'test/box-host/bubblewrap/boxes.test.ts',
-  'src/box-host/bubblewrap/mount-namespace.ts': 'test/box-host/bubblewrap/boxes.test.ts',
-  'src/box-host/bubblewrap/open-namespace.ts': 'test/box-host/bubblewrap/boxes.test.ts',
+  'src/box-host/bubblewrap/namespaces/mount-namespace.ts': 'test/box-host/bubblewrap/boxes.test.ts',
+  'src/box-host/bubblewrap/namespaces/open-namespace.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/storage.ts': 'test/box-host/bubblewrap/boxes.test.ts',
   'src/box-host/bubblewrap/seccomp/arm64-syscalls.ts': 'test/box-host/bubblewrap/seccomp/filter.test.ts',
   'src/box-host/bubblewrap/seccomp/bpf.ts': 'test/box-host/bubblewrap/seccomp/filter.test.ts',
@@ -211,8 +287,22 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/box-host/cgroup/cgroups.ts': 'test/box-host/cgroup/cgroups-v2.test.ts',
   'src/box-host/cgroup/cgroups-v1.ts': 'test/box-host/cgroup/detect-cgroups.test.ts',
   'src/box-host/cgroup/group-directory.ts': 'test/box-host/cgroup/detect-cgroups.test.ts',
-  'src/box-host/snapshots/snapshot-tree.ts': 'test/box-host/snapshots/snapshot-store.test.ts',
-  'src/box-host/snapshots/tar-archive.ts': 'test/box-host/snapshots/snapshot-store.test.ts',
+  'src/base/archive/file-tree.ts': 'test/box-host/snapshots/snapshot-store.test.ts',
+  'src/platform/builder/build-error.ts': 'test/platform/builder/source/graph-configuration.test.ts',
+  'src/platform/builder/build.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/build-directories.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/running-build.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/settings.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/plan/build-plan.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/steps/command-runner.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/dependencies/installation.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/source/stored-source.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/environment/build-environment.ts': 'test/platform/builder/builder.test.ts',
+  'src/platform/builder/dependencies/tree-copy.ts':
+    'test/platform/builder/dependencies/dependency-cache.test.ts',
+  'src/platform/builder/source/source-files.ts': 'test/platform/builder/source/graph-configuration.test.ts',
+  'src/platform/builder/source/source-tree.ts': 'test/platform/builder/source/unpack.test.ts',
+  'src/base/archive/tar-archive.ts': 'test/box-host/snapshots/snapshot-store.test.ts',
   'src/box-host/snapshots/directory-source.ts': 'test/box-host/snapshots/snapshot-store.test.ts',
   'src/cli/client/child-command.ts': 'test/cli/run.test.ts',
   'src/cli/client/client-setup.ts': 'test/cli/env.test.ts',
@@ -288,7 +378,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/modules.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/rewrapping.ts': 'test/cli/platform-vault.test.ts',
   'src/platform/sandboxes/gateway/applicant.ts': 'test/platform/sandboxes/gateway/data-plane.test.ts',
-  'src/platform/sandboxes/gateway/held.ts': 'test/platform/sandboxes/gateway/data-plane.test.ts',
+  'src/platform/api/shares/held.ts': 'test/platform/sandboxes/gateway/data-plane.test.ts',
   'src/platform/sandboxes/gateway/place.ts': 'test/platform/sandboxes/gateway/listener.test.ts',
   'src/platform/sandboxes/gateway/refusals.ts': 'test/platform/sandboxes/gateway/data-plane.test.ts',
   'src/platform/sandboxes/gateway/response-fields.ts': 'test/platform/sandboxes/gateway/data-plane.test.ts',
@@ -385,4 +475,18 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/proxy-profiles/module.ts': 'test/platform/proxy-profiles/profile-routes.test.ts',
   'src/platform/proxy-profiles/profile-schema.ts': 'test/platform/proxy-profiles/profile-routes.test.ts',
   'src/platform/workspace-secrets/module.ts': 'test/platform/workspace-secrets/secret-routes.test.ts',
+  'src/workload/isolation/bubblewrap.ts': 'test/workload/workloads.test.ts',
+  'src/workload/isolation/host-network.ts': 'test/workload/network/workload-proxies.test.ts',
+  'src/workload/isolation/host-processes.ts': 'test/workload/workloads.test.ts',
+  'src/workload/isolation/isolation.ts': 'test/workload/workloads.test.ts',
+  'src/workload/isolation/isolation-choice.ts': 'test/workload/workloads.test.ts',
+  'src/workload/isolation/keeper.ts': 'test/workload/workloads.test.ts',
+  'src/workload/isolation/system-files.ts': 'test/workload/workloads.test.ts',
+  'src/workload/leftovers.ts': 'test/workload/workloads.test.ts',
+  'src/workload/made-parts.ts': 'test/workload/workloads.test.ts',
+  'src/workload/network/workload-proxy.ts': 'test/workload/network/workload-proxies.test.ts',
+  'src/workload/program/started-program.ts': 'test/workload/workloads.test.ts',
+  'src/workload/running-workload.ts': 'test/workload/workloads.test.ts',
+  'src/workload/workload-files.ts': 'test/workload/workloads.test.ts',
+  'src/workload/workload-starter.ts': 'test/workload/workloads.test.ts',
 };

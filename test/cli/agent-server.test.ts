@@ -1,10 +1,13 @@
 // `sallyport agent-server` as a process: it serves, it ends, and a start that cannot serve says why.
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Client } from '@langchain/langgraph-sdk';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAgentServer, writeDeployment } from '../support/agent-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/platform-database.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
+import { leaveStaleSocket } from '../support/stale-socket.ts';
 import { type Finished, program, runToEnd } from '../support/spawned-process.ts';
 
 const GRAPH = `
@@ -52,27 +55,42 @@ describe('an agent server', () => {
     expect(JSON.parse(await ask(`/agents/threads/${thread}/state`))).toMatchObject({
       values: { text: 'hello' },
     });
+    const resumable = { ...run, stream_resumable: true };
+    const client = new Client({ apiUrl: `${url}/agents`, apiKey: null });
+    const [created] = await Array.fromAsync(client.runs.stream(String(thread), 'agent', resumable));
+    const { run_id: runId = '' } = (created?.data ?? {}) as { readonly run_id?: string };
+    // As the clients do: behind the address that they have.
+    const stream = await fetch(`${url}/agents/threads/${thread}/runs/${runId}/join`);
+    const location = stream.headers.get('location') ?? '';
+    expect(location).toBe(`/threads/${thread}/runs/${runId}/join`);
+    expect(JSON.parse(await ask(`/agents${location}`))).toEqual({ text: 'hello' });
     server.process.kill('SIGTERM');
     expect(await server.process.exited).toEqual({ code: 0, signal: null });
   });
 
-  it('listens at a unix socket', async () => {
+  it('listens at a unix socket, also where a killed one has left its own, with errors as text on request', async () => {
     const directory = join(scratch.path, 'socket');
     const config = await writeDeployment(
       directory,
-      { graphs: { agent: './agent.ts:graph' } },
+      { graphs: { agent: './agent.ts:graph' }, http: { error_format: 'text' } },
       { 'agent.ts': GRAPH },
     );
     const socketPath = join(directory, 'api.sock');
+    await leaveStaleSocket(socketPath);
     const dataDirectory = join(scratch.path, 'data');
     const args = ['--listen', `unix:${socketPath}`];
     await using server = startAgentServer(config, { dataDirectory, database, args });
     expect((await server.ready).url).toBe(`unix:${socketPath}`);
-    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
-    request({ socketPath, path: '/ok' }, ({ statusCode }) => resolve(statusCode))
-      .on('error', reject)
-      .end();
-    expect(await promise).toBe(200);
+    const ask = async (path: string) => {
+      const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+      request({ socketPath, path }, resolve).on('error', reject).end();
+      const response = await promise;
+      return [response.statusCode, response.headers['content-type'], await text(response)];
+    };
+    expect(await ask('/ok')).toEqual([200, 'application/json', '{"ok":true}\n']);
+    expect(await ask('/assistants/none')).toEqual([
+      ...[404, expect.stringContaining('text/plain'), expect.stringMatching(/^There is no such assistant/)],
+    ]);
   });
 });
 

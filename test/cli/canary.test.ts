@@ -89,6 +89,8 @@ const COMMANDS: Readonly<Record<string, CommandLines | string>> = {
   demo: 'it takes no secret',
   platform: 'it prints the API key that it creates',
   'agent-server': 'it takes no secret but the password of a database URL and a file of keys',
+  deploy: 'test/cli/deploy/deploy.test.ts looks for its key and its secrets in all that it prints',
+  runner: 'it takes no secret but the password of a database URL',
   audit: 'it takes no secret but the password of a database URL',
 };
 

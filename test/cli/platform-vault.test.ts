@@ -65,7 +65,9 @@ describe('the master key file', SLOW, () => {
 });
 
 describe('rewrap', SLOW, () => {
-  it('by two processes, one of them killed in the middle, changes and records each data key once', async () => {
+  it('by two processes, one of them killed in the middle, changes and records each data key once', {
+    tags: ['long'],
+  }, async () => {
     const options = await install();
     const { database, masterKeyFile } = options;
     const { store } = database;

@@ -1,6 +1,6 @@
 // The formats in which `sallyport env` prints variables. A value that a format cannot hold is left out, never altered.
 import { InputError } from '../../base/input-error.ts';
-import { shellExport } from '../../base/shell-export.ts';
+import { shellExport } from '../../base/variables/shell-export.ts';
 
 const FORMATS = ['sh', 'dotenv', 'json', 'docker'] as const;
 export type VariableFormat = (typeof FORMATS)[number];

@@ -3,6 +3,7 @@
 import { toLocKey } from '../../base/schema.ts';
 import { agentServerCommand } from './agent-server-command.ts';
 import type { CommandDeclaration } from './declaration.ts';
+import { deployCommand } from './deploy-command.ts';
 import {
   caCommand,
   checkCommand,
@@ -12,6 +13,7 @@ import {
 } from './inspection-commands.ts';
 import { nearestOf } from './nearest.ts';
 import { auditCommand, boxHostCommand, platformCommand } from './platform-commands.ts';
+import { runnerCommand } from './runner-command.ts';
 import {
   demoCommand,
   envCommand,
@@ -36,7 +38,9 @@ export const allCommands: readonly CommandDeclaration[] = [
   demoCommand,
   platformCommand,
   auditCommand,
+  runnerCommand,
   agentServerCommand,
+  deployCommand,
 ];
 
 /** Exit code 0 for what was asked for; 2 for no command, or one that does not exist. */

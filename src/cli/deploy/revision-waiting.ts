@@ -1,0 +1,104 @@
+// Waits until a revision is deployed or has failed, and shows why it failed.
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ControlPlane, Deployment, LogEntry, Revision } from './control-plane.ts';
+import { escapeControls } from '../issue-lines.ts';
+import { formatLogEntry, type Output } from './output.ts';
+import { isUnreachable, type Wait } from './repeated-call.ts';
+
+export type Waiting = {
+  readonly output: Output;
+  /** In place of real time. */
+  readonly wait?: Wait;
+  readonly now?: () => number;
+};
+
+const FIRST_POLL_MS = 250;
+const MAX_POLL_MS = 3_000;
+/** A build may take 15 minutes, and may wait for others before. */
+const MAX_WAIT_MS = 30 * 60_000;
+const MAX_SILENCE_MS = 60_000;
+const SHOWN_LINES = 50;
+
+const REASONS: Readonly<Record<string, string>> = {
+  SKIPPED: 'a newer revision came before work on it began',
+  INTERRUPTED: 'a newer revision came during work on it, or the deployment was deleted',
+  CREATE_FAILED: 'its source cannot be used',
+  BUILD_FAILED: 'its build failed',
+  DEPLOY_FAILED: 'it did not start; what was deployed before goes on',
+};
+
+/** Exit code 0 when it is deployed, 1 for every other end. */
+export async function waitForRevision(
+  plane: ControlPlane,
+  { id, name }: Pick<Deployment, 'id' | 'name'>,
+  revisionId: string,
+  waiting: Waiting,
+): Promise<number> {
+  const { output } = waiting;
+  const revision = await pollRevision(plane, id, revisionId, waiting);
+  const status = revision?.status;
+  if (revision === undefined) {
+    const follow = `sallyport deploy logs ${name} --build --follow`;
+    output.progress(`the revision is not done after ${MAX_WAIT_MS / 60_000} minutes, and goes on: ${follow}`);
+  } else if (status !== 'DEPLOYED') await showFailure(plane, id, revision, output);
+  const { source_config: config } = await plane.get(id);
+  const url = config?.custom_url ?? null;
+  const result = { deployment_id: id, name, revision_id: revisionId, status: status ?? 'UNKNOWN', url };
+  output.result(result, status === 'DEPLOYED' ? [url ?? id] : []);
+  return status === 'DEPLOYED' ? 0 : 1;
+}
+
+async function pollRevision(
+  plane: ControlPlane,
+  id: string,
+  revisionId: string,
+  { output, wait = delay, now = Date.now }: Waiting,
+): Promise<Revision | undefined> {
+  const until = now() + MAX_WAIT_MS;
+  let last = '';
+  for (let pause = FIRST_POLL_MS; now() < until; pause = Math.min(pause * 1.5, MAX_POLL_MS)) {
+    const revision = await readPatiently(() => plane.revision(id, revisionId), { wait, now });
+    const { status } = revision;
+    if (status !== last) output.progress(`revision ${revisionId}: ${status}`);
+    if (status === 'DEPLOYED' || status in REASONS) return revision;
+    last = status;
+    await wait(pause);
+  }
+  return undefined;
+}
+
+/** A platform that is started again for a minute does not end the command: the revision goes on without it. */
+async function readPatiently(
+  read: () => Promise<Revision>,
+  { wait, now }: Required<Pick<Waiting, 'wait' | 'now'>>,
+): Promise<Revision> {
+  const until = now() + MAX_SILENCE_MS;
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isUnreachable(error) || now() >= until) throw error;
+      await wait(MAX_POLL_MS);
+    }
+  }
+}
+
+async function showFailure(
+  plane: ControlPlane,
+  id: string,
+  { id: revisionId, status, status_reason: reason }: Revision,
+  output: Output,
+): Promise<void> {
+  const why = reason ? escapeControls(reason.split('\n')[0] ?? '') : (REASONS[status] ?? status);
+  output.progress(`the revision is not deployed (${status}): ${why}`);
+  const query = { limit: SHOWN_LINES, order: 'desc' } as const;
+  let lines: readonly LogEntry[] = [];
+  try {
+    if (status === 'BUILD_FAILED' || status === 'CREATE_FAILED')
+      lines = (await plane.buildLogs(id, revisionId, query)).logs;
+    if (status === 'DEPLOY_FAILED') lines = (await plane.deployLogs(id, revisionId, query)).logs;
+  } catch (error) {
+    output.progress(`its log cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  for (const line of lines.toReversed()) output.progress(`  ${formatLogEntry(line)}`);
+}

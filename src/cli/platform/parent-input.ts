@@ -1,0 +1,74 @@
+// What a platform hands to its runner on a pipe: settings, which may contain a password, and the variables of other programs that the runner
+// uses. The pipe stays open as long as the platform lives, however it ends.
+import { createReadStream } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { z } from '../../base/schema.ts';
+
+/** Names the descriptor. */
+export const RUNNER_INPUT_VARIABLE = 'SALLYPORT_RUNNER_INPUT';
+export const RUNNER_INPUT_DESCRIPTOR = 3;
+
+const schema = z.strictObject({
+  /** Of the config file. */
+  document: z.unknown(),
+  /** That set settings. */
+  variables: z.record(z.string(), z.string()),
+  /** Of package managers, and of the client of S3. */
+  environment: z.record(z.string(), z.string()),
+});
+export type RunnerInput = z.output<typeof schema>;
+
+/** Variables that package managers and the client of S3 read themselves. They may contain a password. */
+const OF_PROGRAMS = /^(?:AWS_|NPM_CONFIG_|npm_config_|PIP_)/;
+
+/** `env`: with the flags of the platform, as their variables. `names`: of the variables that set something. */
+export function toRunnerInput(
+  document: unknown,
+  env: NodeJS.ProcessEnv,
+  names: ReadonlySet<string>,
+): RunnerInput {
+  const choose = (isChosen: (name: string) => boolean): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(env).flatMap(([name, value]) =>
+        value !== undefined && isChosen(name) ? [[name, value]] : [],
+      ),
+    );
+  return {
+    document,
+    variables: choose((name) => names.has(name)),
+    environment: choose((name) => OF_PROGRAMS.test(name)),
+  };
+}
+
+const MAX_CHARS = 4 * 1024 * 1024;
+
+export function writeRunnerInput(pipe: Writable, input: RunnerInput): void {
+  pipe.write(`${JSON.stringify(input)}\n`);
+}
+
+export type ParentLink = {
+  readonly input: RunnerInput;
+  /** Resolves when the platform is gone. */
+  readonly ended: Promise<void>;
+};
+
+/** Rejects when the platform is gone before it has said what is to run. */
+export async function readRunnerInput(descriptor: number): Promise<ParentLink> {
+  const pipe = createReadStream('', { fd: descriptor, encoding: 'utf8' });
+  const line = Promise.withResolvers<string>();
+  const ended = Promise.withResolvers<void>();
+  let waiting = '';
+  pipe.on('data', (text) => {
+    if (waiting.includes('\n') || waiting.length > MAX_CHARS) return;
+    waiting += String(text);
+    if (waiting.includes('\n')) line.resolve(waiting);
+  });
+  const onGone = (): void => {
+    line.reject(new Error('the platform that started this runner is gone'));
+    ended.resolve();
+  };
+  pipe.on('end', onGone).on('error', onGone).on('close', onGone);
+  const input = schema.parse(JSON.parse(await line.promise));
+  waiting = '\n';
+  return { input, ended: ended.promise };
+}

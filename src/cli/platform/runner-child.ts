@@ -1,0 +1,120 @@
+// The runner as a child of the platform: started as soon as there is a deployment, started again when it ends, and ended with the platform,
+// however that ends. It is given its settings on a pipe, because arguments and environment of a process can be read by others.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Log, LogSink } from '../../base/log.ts';
+import {
+  RUNNER_INPUT_DESCRIPTOR,
+  RUNNER_INPUT_VARIABLE,
+  type RunnerInput,
+  writeRunnerInput,
+} from './parent-input.ts';
+
+export type RunnerChildOptions = {
+  /** The command that `runner` is appended to. */
+  readonly program: readonly string[];
+  readonly input: RunnerInput;
+  /** Whether there is a deployment. */
+  isNeeded(): Promise<boolean>;
+  readonly log: Log;
+  /** For the lines of its log. */
+  readonly sink: Pick<LogSink, 'write'>;
+};
+
+export type RunnerChild = {
+  /** Resolves when it has ended: after `graceMs` at the latest. */
+  close(graceMs: number): Promise<void>;
+};
+
+const LOOK_MS = 2_000;
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 60_000;
+const STABLE_MS = 60_000;
+const KILL_MS = 5_000;
+const PASSED: readonly string[] = [
+  ...['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'XDG_STATE_HOME'],
+  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_COMPILE_CACHE'],
+];
+
+/** Returns at once. */
+export function startRunnerChild(options: RunnerChildOptions): RunnerChild {
+  const closing = new AbortController();
+  let child: ChildProcess | undefined;
+  const running = keep(options, closing.signal, (started) => (child = started));
+  return {
+    async close(graceMs) {
+      closing.abort();
+      child?.kill('SIGTERM');
+      const timer = setTimeout(() => child?.kill('SIGKILL'), graceMs + KILL_MS);
+      await running;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Resolves when it is not wanted any more, and has ended. */
+async function keep(
+  options: RunnerChildOptions,
+  signal: AbortSignal,
+  onStarted: (child: ChildProcess) => void,
+): Promise<void> {
+  const pause = (ms: number): Promise<unknown> =>
+    delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  while (!signal.aborted && !(await options.isNeeded().catch(() => false))) await pause(LOOK_MS);
+  let pauseMs = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    const beganMs = performance.now();
+    const ended = run(options, onStarted);
+    const { code, signal: killedBy, lastError } = await ended;
+    if (signal.aborted) return;
+    if (performance.now() - beganMs >= STABLE_MS) pauseMs = FIRST_PAUSE_MS;
+    options.log.error(
+      { code, signal: killedBy, reason: lastError, pauseMs },
+      'the runner of deployments ended',
+    );
+    await pause(pauseMs);
+    pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
+  }
+}
+
+type Ended = {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** That it has printed. */
+  readonly lastError: string | undefined;
+};
+
+function run(
+  { program, input, sink, log }: RunnerChildOptions,
+  onStarted: (child: ChildProcess) => void,
+): Promise<Ended> {
+  const [file = '', ...args] = program;
+  const passed = PASSED.flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]]],
+  );
+  const child = spawn(file, [...args, 'runner'], {
+    cwd: '/',
+    env: { ...Object.fromEntries(passed), [RUNNER_INPUT_VARIABLE]: String(RUNNER_INPUT_DESCRIPTOR) },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  onStarted(child);
+  const pipe = child.stdio[RUNNER_INPUT_DESCRIPTOR] as Writable;
+  // It may end before it has read everything.
+  pipe.on('error', () => undefined);
+  writeRunnerInput(pipe, input);
+  createInterface({ input: child.stdout as Readable }).on('line', (line) => sink.write(`${line}\n`));
+  let lastError: string | undefined;
+  createInterface({ input: child.stderr as Readable }).on('line', (line) => {
+    lastError = line;
+    log.warn({ line }, 'runner');
+  });
+  return new Promise((resolve) => {
+    child.once('error', ({ message }) => resolve({ code: null, signal: null, lastError: message }));
+    child.once('close', (code, signal) => {
+      pipe.destroy();
+      resolve({ code, signal, lastError });
+    });
+  });
+}
