@@ -1,4 +1,4 @@
-// The platform that `npm run sandbox:demo` starts: its process, its box host, and requests to its API.
+// The platform that demos start: its process, its box host, and requests to its API.
 import { type ChildProcess, type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -32,13 +32,20 @@ export async function createFirstKey(data: string): Promise<string> {
 }
 
 /** In a process group of its own: Ctrl-C ends the demo, and the demo ends the platform. */
-export function spawnPlatform(data: string, sidecarConfigFile: string): DemoProcess {
+export function spawnPlatform(
+  data: string,
+  sidecarConfigFile: string,
+  more: Readonly<Record<string, string>> = {},
+): DemoProcess {
   const args = [sallyport, 'platform', '--data-dir', data, '--listen', '127.0.0.1:0'];
   const env = {
     ...process.env,
     SALLYPORT_PLATFORM_GATEWAY_LISTEN: '127.0.0.1:0',
+    SALLYPORT_PLATFORM_RUNNER_GATEWAY_LISTEN: '127.0.0.1:0',
     SALLYPORT_PLATFORM_SANDBOXES_RUNTIME: process.env['SALLYPORT_PLATFORM_SANDBOXES_RUNTIME'] ?? 'auto',
     SALLYPORT_PLATFORM_SANDBOXES_SIDECAR_CONFIG: sidecarConfigFile,
+    SALLYPORT_PLATFORM_RUNNER_SIDECAR_CONFIG: sidecarConfigFile,
+    ...more,
   };
   return spawn(process.execPath, args, {
     ...{ cwd: root, env },

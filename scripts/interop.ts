@@ -2,6 +2,8 @@
 // bubblewrap isolates. `npm run interop -- install` only installs; what is there already is kept.
 // `npm run interop -- agent` does so for the agent server: the public suite for checkpoint savers, its clients, then the same calls
 // to it and to the public server.
+// `npm run interop -- control-plane` runs both public deploy commands against a platform with its runner; `install` after it only
+// installs them.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -31,20 +33,34 @@ function installNode(folder: string, name: string): void {
   run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], folder);
 }
 
-async function runAgent(folder: string): Promise<void> {
+/** The program of a virtual environment with the packages of the folder; one for each version of its lock. */
+async function pythonOf(folder: string, name: string): Promise<string> {
   const lock = join(folder, 'requirements.txt');
   const version = createHash('sha256').update(readFileSync(lock)).digest('hex').slice(0, 16);
-  const venv = join(root, 'node_modules', '.cache', `agent-interop-${version}`);
+  const venv = join(root, 'node_modules', '.cache', `${name}-interop-${version}`);
+  const python = join(venv, 'bin', 'python');
+  if (!existsSync(python)) await installPython(venv, lock);
+  return python;
+}
+
+async function runControlPlane(folder: string): Promise<void> {
+  installNode(folder, join('@langchain', 'langgraph-cli'));
+  const python = await pythonOf(folder, 'control-plane');
+  if (second !== 'install') run(process.execPath, [join(folder, 'clients.mjs'), python]);
+}
+
+async function runAgent(folder: string): Promise<void> {
   installNode(folder, join('@langchain', 'langgraph-api'));
-  if (!existsSync(join(venv, 'bin', 'python'))) await installPython(venv, lock);
+  const python = await pythonOf(folder, 'agent');
   if (second === 'install') return;
   if (second !== 'peer') run(vitest, ['run', '--config', join(folder, 'validation.config.mjs')]);
   const side = second === 'peer' ? ['--peer'] : [];
-  run(process.execPath, [join(folder, 'clients.mjs'), join(venv, 'bin', 'python'), ...side]);
+  run(process.execPath, [join(folder, 'clients.mjs'), python, ...side]);
   run(process.execPath, [join(folder, 'differential.mjs'), ...side]);
 }
 
 if (what === 'agent') await runAgent(join(root, 'interop', 'agent-server'));
+else if (what === 'control-plane') await runControlPlane(join(root, 'interop', 'control-plane'));
 else {
   installNode(join(root, 'interop'), 'langsmith');
   if (!isInstalled('langsmith-sandbox-python'))
