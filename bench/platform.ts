@@ -55,7 +55,9 @@ function readOptions(): Options {
 }
 
 function effortOf({ quick, rounds }: Options): Effort {
-  return quick ? { rounds, warmUpMs: 1500, durationMs: 250 } : { rounds, warmUpMs: 4000, durationMs: 800 };
+  return quick
+    ? { rounds, warmUpRequests: 10_000, durationMs: 250 }
+    : { rounds, warmUpRequests: 20_000, durationMs: 800 };
 }
 
 async function run(): Promise<void> {

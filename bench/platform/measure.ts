@@ -24,7 +24,12 @@ export type Method = 'GET' | 'POST';
 export const sides: readonly Side[] = ['sallyport', 'fastify'];
 export const methods: readonly Method[] = ['GET', 'POST'];
 
-export type Effort = { readonly rounds: number; readonly warmUpMs: number; readonly durationMs: number };
+export type Effort = {
+  readonly rounds: number;
+  /** Of each server and method, before anything is measured. */
+  readonly warmUpRequests: number;
+  readonly durationMs: number;
+};
 
 /** One round of one side: of each request the CPU of the server and of PostgreSQL, in microseconds. */
 export type Figures = {
@@ -133,8 +138,10 @@ export type Measured = Effort & {
 };
 
 export async function measure(measured: Measured): Promise<BySide<readonly Figures[]>> {
-  const { rounds, warmUpMs, durationMs, client, servers, onRound } = measured;
-  await forEachSide((method, side) => client({ method, port: servers[side].port, durationMs: warmUpMs }));
+  const { rounds, warmUpRequests, durationMs, client, servers, onRound } = measured;
+  // As many for each: in the same time, the slower server would have had fewer, and V8 would still compile it while it is measured.
+  const requests = Math.ceil(warmUpRequests / CLIENTS);
+  await forEachSide((method, side) => client({ method, port: servers[side].port, requests }));
   const figures = await forEachSide(async () => [] as Figures[]);
   for (let round = 0; round < rounds; round += 1) {
     for (const method of methods)
