@@ -18,7 +18,7 @@ export const connectionOptions = {
   'api-key': {
     type: 'string',
     value: 'KEY',
-    text: 'the API key itself, which every user of this machine can then read in the list of processes',
+    text: 'the API key itself; every user of this machine can read it in the list of processes',
     variable: 'SALLYPORT_API_KEY',
   },
   workspace: {

@@ -12,7 +12,7 @@ export function formatUsage(command: CommandDeclaration): string {
     ['-h, --help', 'print this text'] as const,
   ];
   const sections = [
-    `usage: ${usageLine(command)}`,
+    usage(command),
     paragraph(`${command.summary[0]?.toUpperCase()}${command.summary.slice(1)}.`),
     `Options:\n${table(options)}`,
     ...(command.notes ?? []).map(paragraph),
@@ -20,6 +20,14 @@ export function formatUsage(command: CommandDeclaration): string {
     `Exit codes:\n${table(command.exitCodes)}`,
   ];
   return `${sections.join('\n\n')}\n`;
+}
+
+/** What follows the first line is indented below the operands. */
+function usage(command: CommandDeclaration): string {
+  const label = 'usage: ';
+  return wrap(usageLine(command), MAX_WIDTH - label.length)
+    .map((line, at) => `${at === 0 ? label : ' '.repeat(label.length)}${line}`)
+    .join('\n');
 }
 
 /** The overview: one line for each command. */
