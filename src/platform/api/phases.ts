@@ -1,5 +1,6 @@
 // The phases of one request: `prepare` before the transaction, `handle` with its audit event in it, `after` and `respond` once
 // it is committed. While a route prepares or responds, it holds no connection and no turn of its organization.
+import { DomainError } from '../../base/domain-error.ts';
 import { describeBug, type Log } from '../../base/log.ts';
 import type { Authenticator } from '../identity/authentication.ts';
 import { lockOrganization } from '../identity/organization-lock.ts';
@@ -7,7 +8,6 @@ import { sendRevocation } from '../identity/revocation-notices.ts';
 import { writeConfirmed } from '../store/confirmed-write.ts';
 import type { Database, Store } from '../store/database.ts';
 import type { Grant } from './access.ts';
-
 import { toEntry } from './shares/admission.ts';
 import type { Outcome } from './responses.ts';
 import { type RequestContext, signalOf } from './api-request.ts';
@@ -93,7 +93,10 @@ async function commit(
   prepared: unknown,
 ): Promise<Outcome> {
   const { route, granted, parts } = admitted;
-  const outcome = await handle(scope, context, admitted, prepared);
+  const outcome = await handle(scope, context, admitted, prepared).catch(async (error: unknown) => {
+    await discard(scope, context, admitted, { prepared, error });
+    throw error;
+  });
   admitted.onCommitted();
   try {
     if (route.after !== undefined)
@@ -106,6 +109,22 @@ async function commit(
     );
   }
   return outcome;
+}
+
+/** Never rejects: the response is the error of `handle`. */
+async function discard(
+  { log }: PhaseScope,
+  { request: { requestId: request } }: RequestContext,
+  { route }: Admitted,
+  { prepared, error }: { readonly prepared: unknown; readonly error: unknown },
+): Promise<void> {
+  // An `unavailable` database may have committed.
+  if (route.discard === undefined || !(error instanceof DomainError) || error.kind === 'unavailable') return;
+  try {
+    await route.discard(prepared);
+  } catch (failure) {
+    log.error({ ...describeBug(failure), request }, 'what a rejected request had prepared was not removed');
+  }
 }
 
 async function handle(

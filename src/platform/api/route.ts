@@ -78,6 +78,11 @@ export type Phases<C, R, W, T, U = unknown, H = Handling, N = R> = {
    * is part of; after a deadlock it runs again.
    */
   handle(call: C & H, prepared: W): Promise<T>;
+  /**
+   * After a `handle` that rejected with an error of the domain: removes what `prepare` made outside the database. It is not called
+   * where the outcome of the commit is unknown, so something else must look for what is left.
+   */
+  discard?(prepared: W): Promise<void>;
   /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */
   after?(call: C & Waiting, outcome: R): Promise<void> | void;
   /** What `respond` needs of the body and of the outcome, both of which may be large; the outcome when absent. */

@@ -21,6 +21,7 @@ import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../..
 type Work = {
   prepare?(call: Preparing): Promise<string>;
   handle?(call: Handling, prepared: string): Promise<void>;
+  discard?(prepared: string): Promise<void>;
   after?(call: Waiting): Promise<void> | void;
   respond?(call: Responding, id: string): Promise<string>;
 };
@@ -50,6 +51,7 @@ const route: Route = defineRoute({
     const body = await db.insertInto('listeners').values(values).returning('id').executeTakeFirstOrThrow();
     return { body, resources: [body.id] };
   },
+  discard: async (prepared) => work.discard?.(prepared),
   after: (call) => work.after?.(call),
 });
 
@@ -160,6 +162,40 @@ async function events(): Promise<readonly boolean[]> {
     .execute();
   return rows.map(({ record }) => JSON.parse(record).operation_succeeded);
 }
+
+describe('discard', () => {
+  const discarded: string[] = [];
+  beforeEach(() => {
+    discarded.length = 0;
+    work.discard = async (prepared) => void discarded.push(prepared);
+  });
+  const reject = (error: Error) => async (): Promise<never> => {
+    throw error;
+  };
+
+  it('gets what was prepared of a request that is rejected', async () => {
+    work.handle = reject(new DomainError('not_found', 'There is no such thing'));
+    expect((await ask()).status).toBe(404);
+    expect(discarded).toEqual(['one']);
+  });
+
+  it('gets nothing of a request that is carried out', async () => {
+    expect((await ask()).status).toBe(201);
+    expect(discarded).toEqual([]);
+  });
+
+  it('gets nothing where the transaction may be committed', async () => {
+    work.handle = reject(new DomainError('unavailable', 'The database is not available'));
+    expect((await ask()).status).toBe(503);
+    expect(discarded).toEqual([]);
+  });
+
+  it('that fails leaves the response as it is', async () => {
+    work.handle = reject(new DomainError('not_found', 'There is no such thing'));
+    work.discard = reject(new Error('the disk is gone'));
+    expect((await ask()).status).toBe(404);
+  });
+});
 
 describe('prepare', () => {
   it('may wait in any number of requests, and holds neither a connection nor a turn of the organization', async () => {

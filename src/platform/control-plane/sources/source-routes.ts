@@ -95,19 +95,20 @@ const upload = ({ quotas, sources }: SourceParts): Route => {
           await store.remove(written.path);
           throw error;
         }
-        return { written, machineId: store.machineId };
+        return { written, store };
       } finally {
         running.delete(target.id);
       }
     },
-    // Where this fails, no row names the file, and the next sweep removes it.
-    async handle({ db, target }, { written, machineId }) {
+    async handle({ db, target }, { written, store: { machineId } }) {
       const { workspaceId } = target;
       await lockQuotas(db, workspaceId);
       await noteStored(db, target, written, machineId);
       await requireSourceQuota(db, workspaceId, quotas, 0);
       return { body: { size_bytes: written.size, sha256: written.sha256 } };
     },
+    // Where nobody knows whether the row was stored, the next sweep does it.
+    discard: ({ written, store }) => store.remove(written.path),
   });
 };
 
