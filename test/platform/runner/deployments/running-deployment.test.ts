@@ -107,8 +107,13 @@ it('one that another runner has taken is ended here', options, async () => {
   const revision = await scene.addRevision(deployment);
   await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
   const { db } = scene.deployments.database.store;
-  const other = await scene.deployments.addRunner(randomUUID());
-  await db.updateTable('deployments').set({ runner_id: other.id }).where('id', '=', deployment.id).execute();
+  const { id: runnerId, machineId } = await scene.deployments.addRunner(randomUUID());
+  // A runner takes back what was built on its machine.
+  await db.transaction().execute(async (trx) => {
+    await trx.updateTable('builds').set({ machine_id: machineId }).execute();
+    const row = trx.updateTable('deployments').set({ runner_id: runnerId });
+    await row.where('id', '=', deployment.id).execute();
+  });
   await scene.workloads.started[0]?.ended;
   expect(await scene.ask(deployment)).toBeUndefined();
 });
