@@ -10,6 +10,7 @@ import { type Admission, createAdmission } from './api/shares/admission.ts';
 import type { PlatformConfig } from './config.ts';
 import { createDeploymentGateway, type DeploymentGateway } from './deployment-gateway/deployment-gateway.ts';
 import { MAX_SCALE } from './deployments/deployment-limits.ts';
+import { gatewayTemplate } from './deployments/gateway-address.ts';
 import { createInstanceControl } from './deployment-gateway/instance-control.ts';
 import { createAuthenticator } from './identity/authentication.ts';
 import { watchRevocations } from './identity/revocation-notices.ts';
@@ -201,7 +202,7 @@ async function openDeployments(shared: Shared): Promise<Runner> {
     events: shared.metrics?.events ?? NO_EVENTS,
   };
   const row = { id: runnerId, machineId, host: hostname(), pid: process.pid, isolation: workloads.isolation };
-  const gatewayUrl = toGatewayTemplate(gateway.url, settings.gateway.domain);
+  const gatewayUrl = gatewayTemplate(gateway.url, settings.gateway.domain);
   const { notifications } = storage;
   const runner = await openRunner({ ground, row: { ...row, gatewayUrl }, notifications });
   builds.begin();
@@ -220,11 +221,4 @@ function withBuilds(runner: Runner, builds: Pick<RunnerBuilds, 'close'>): Runner
       await Promise.all([runner.close(signal), builds.close()]);
     },
   };
-}
-
-/** From which the platform makes the URL of each deployment. */
-function toGatewayTemplate(url: string, domain: string | undefined): string {
-  if (domain === undefined) return url;
-  const { protocol, port } = new URL(url);
-  return `${protocol}//{name}-{id8}.${domain}${port === '' ? '' : `:${port}`}`;
 }

@@ -1,5 +1,6 @@
 // Where a deployment is: a path of the gateway by its id, or a host name of the gateway's domain by its name and id. Pure.
 import type { Site } from '../../gateway/site/site.ts';
+import { deploymentUrl, gatewayTemplate, hostLabel } from '../deployments/gateway-address.ts';
 
 /** How clients reach the gateway, and the domain whose host names are deployments. */
 export type GatewaySite = { readonly url: string; readonly domain: string | undefined };
@@ -13,9 +14,6 @@ export type DeploymentName =
   | { readonly by: 'host'; readonly label: string };
 
 const PATH = /^\/d\/(?<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?=[/?]|$)/;
-/** Of DNS. */
-const MAX_LABEL = 63;
-const ID_DIGITS = 8;
 
 /** Undefined: it is for no deployment. The host decides first: each has all paths of its host name. */
 export function parseDeploymentName(
@@ -29,22 +27,13 @@ export function parseDeploymentName(
   return id === undefined ? undefined : { by: 'path', id };
 }
 
-/** What precedes the domain: of the name, what a host name can have. */
-export function labelOf({ id, name }: Named): string {
-  const digits = id.slice(0, ID_DIGITS);
-  const words = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
-  const kept = words.slice(0, MAX_LABEL - ID_DIGITS - 1).replaceAll(/^-+|-+$/g, '');
-  return kept === '' ? digits : `${kept}-${digits}`;
-}
-
 export function prefixOf(id: string): string {
   return `/d/${id}`;
 }
 
 /** The URL of its root, without a slash at the end: clients append paths. */
-export function addressOf(site: GatewaySite, deployment: Named): string {
-  const { origin, prefix } = siteOf(site, deployment, site.domain === undefined ? 'path' : 'host');
-  return `${origin}${prefix}`;
+export function addressOf({ url, domain }: GatewaySite, deployment: Named): string {
+  return deploymentUrl(gatewayTemplate(url, domain), deployment);
 }
 
 /** `host`: as the client has sent it, which the deployment sees too. */
@@ -55,7 +44,7 @@ export function siteOf(
   host?: string,
 ): Site {
   const gateway = new URL(url);
-  const name = by === 'path' ? gateway.hostname : `${labelOf(deployment)}.${domain}`;
+  const name = by === 'path' ? gateway.hostname : `${hostLabel(deployment)}.${domain}`;
   const authority = gateway.port === '' ? name : `${name}:${gateway.port}`;
   return {
     ...{ by, authority, origin: `${gateway.protocol}//${authority}` },

@@ -1,7 +1,7 @@
 // Where the requests to deployments go: which instances of which revision serve each deployment now, and what of them is in flight.
 // It lives in memory, and its owner keeps it true; a change is one step, between two requests.
 import type { AgentInput } from '../agent-server/contract.ts';
-import { labelOf } from './deployment-address.ts';
+import { hostLabel } from '../deployments/gateway-address.ts';
 import { InstanceLoad } from './instance-load.ts';
 
 export type ServedDeployment = {
@@ -72,7 +72,7 @@ export class Targets implements TargetTable {
   turn(deployment: ServedDeployment, revision: ServedRevision | undefined): void {
     const left = this.#takeOut(deployment.id);
     this.#deployments.set(deployment.id, { deployment, revision });
-    const label = labelOf(deployment);
+    const label = hostLabel(deployment);
     this.#labels.set(label, (this.#labels.get(label) ?? new Set()).add(deployment.id));
     for (const { id } of revision?.instances ?? []) {
       const load = this.#instances.get(id) ?? new InstanceLoad();
@@ -148,7 +148,7 @@ export class Targets implements TargetTable {
     const before = this.#deployments.get(deploymentId);
     if (before === undefined) return [];
     this.#deployments.delete(deploymentId);
-    const label = labelOf(before.deployment);
+    const label = hostLabel(before.deployment);
     const named = this.#labels.get(label);
     named?.delete(deploymentId);
     if (named?.size === 0) this.#labels.delete(label);

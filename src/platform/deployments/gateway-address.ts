@@ -7,6 +7,13 @@ const MAX_LABEL = 63;
 
 type Named = { readonly id: string; readonly name: string };
 
+/** What a runner tells of its gateway: with a domain each deployment has a host name below it. */
+export function gatewayTemplate(url: string, domain: string | undefined): string {
+  if (domain === undefined) return url;
+  const { protocol, port } = new URL(url);
+  return `${protocol}//{label}.${domain}${port === '' ? '' : `:${port}`}`;
+}
+
 /** `{label}` and `{id}` in a gateway's URL are those of the deployment; without either its path is `/d/<id>`. */
 export function deploymentUrl(gatewayUrl: string, deployment: Named): string {
   const filled = gatewayUrl
@@ -15,7 +22,7 @@ export function deploymentUrl(gatewayUrl: string, deployment: Named): string {
   return filled === gatewayUrl ? `${gatewayUrl.replace(/\/+$/, '')}/d/${deployment.id}` : filled;
 }
 
-/** `<name>-<id8>`: one label of a host, whatever the name. */
+/** `<name>-<id8>`: one label of a host, whatever the name. What precedes the domain of the gateway. */
 export function hostLabel({ id, name }: Named): string {
   const end = `-${id.replaceAll('-', '').slice(0, ID_DIGITS)}`;
   const start = name

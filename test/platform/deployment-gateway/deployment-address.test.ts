@@ -2,7 +2,6 @@
 import { expect, it } from 'vitest';
 import {
   addressOf,
-  labelOf,
   parseDeploymentName,
   siteOf,
 } from '../../../src/platform/deployment-gateway/deployment-address.ts';
@@ -28,15 +27,6 @@ it.each<[string, string, object | undefined]>([
   expect(parseDeploymentName({ domain }, { host, target })).toEqual(named),
 );
 
-it.each([
-  ['app', 'app-6b1c0b86'],
-  ['My App_2!', 'my-app-2-6b1c0b86'],
-  ['--', '6b1c0b86'],
-  ['é', '6b1c0b86'],
-  ['a'.repeat(100), `${'a'.repeat(54)}-6b1c0b86`],
-  [`${'a'.repeat(53)}-b`, `${'a'.repeat(53)}-6b1c0b86`],
-])('the host name of %s', (name, label) => expect(labelOf({ id: ID, name })).toBe(label));
-
 it('is by path, or by host name where there is a domain', () => {
   const app = { id: ID, name: 'app' };
   expect(addressOf({ url: 'http://127.0.0.1:8090', domain: undefined }, app)).toBe(
@@ -45,6 +35,11 @@ it('is by path, or by host name where there is a domain', () => {
   expect(addressOf({ url: 'https://gw.example.com:444', domain }, app)).toBe(
     `https://app-6b1c0b86.${domain}:444`,
   );
+  // A name of which a host name can have nothing.
+  const nameless = { id: ID, name: 'é' };
+  const site = { url: 'https://gw.example.com:444', domain };
+  expect(addressOf(site, nameless)).toBe(`https://d-6b1c0b86.${domain}:444`);
+  expect(siteOf(site, nameless, 'host').origin).toBe(addressOf(site, nameless));
 });
 
 it('by path has cookies of its own, and knows itself by the host that was sent', () => {
