@@ -1,15 +1,15 @@
 // The builds of a runner: from when its row is there until it closes.
-import { join } from 'node:path';
 import { describeBug, type Log } from '../base/log.ts';
 import type { Workloads } from '../workload/workload.ts';
-import { type Builder, createBuilder } from './builder/builder.ts';
+import { type BuildEnd, type Builder, createBuilder } from './builder/builder.ts';
 import type { BuilderSettings } from './builder/settings.ts';
-import { openSourceStore } from './deployments/source-store.ts';
+import { openSourceStore, type SourcePlace } from './deployments/source-store.ts';
 import type { RunnerStorage } from './runner/program/storage.ts';
 
 export type BuildParts = {
-  readonly dataDirectory: string;
   readonly settings: BuilderSettings;
+  /** Where the platform keeps what was uploaded. */
+  readonly sources: SourcePlace;
   readonly storage: Pick<RunnerStorage, 'pools' | 'notifications'>;
   readonly workloads: Workloads;
   /** Of all that it builds. */
@@ -17,6 +17,8 @@ export type BuildParts = {
   readonly runnerId: string;
   readonly machineId: string;
   readonly log: Log;
+  /** For metrics. */
+  readonly onEnd: (end: BuildEnd) => void;
 };
 
 export type RunnerBuilds = Pick<Builder, 'removeBuilds'> & {
@@ -27,12 +29,12 @@ export type RunnerBuilds = Pick<Builder, 'removeBuilds'> & {
 };
 
 export function createRunnerBuilds(parts: BuildParts): RunnerBuilds {
-  const { dataDirectory, settings, storage, workloads, directory, runnerId, machineId, log } = parts;
+  const { settings, sources, storage, workloads, directory, runnerId, machineId, log, onEnd } = parts;
   const builder = createBuilder({
     ...{ store: storage.pools.long, notifications: storage.notifications, workloads, directory, log },
     claimer: { runnerId, machineId },
-    sources: openSourceStore({ directory: join(dataDirectory, 'deployment-sources'), machineId }),
-    ...{ settings, node: process.execPath, env: process.env },
+    sources: openSourceStore(sources),
+    ...{ settings, node: process.execPath, env: process.env, onEnd },
   });
   const stopped = new AbortController();
   let building: Promise<void> | undefined;

@@ -11,13 +11,13 @@ import type { PlatformConfig } from './config.ts';
 import { createDeploymentGateway, type DeploymentGateway } from './deployment-gateway/deployment-gateway.ts';
 import { MAX_SCALE } from './deployments/deployment-limits.ts';
 import { gatewayTemplate } from './deployments/gateway-address.ts';
+import { sourcePlaceOf } from './deployments/source-store.ts';
 import { createInstanceControl } from './deployment-gateway/instance-control.ts';
 import { createAuthenticator } from './identity/authentication.ts';
 import { watchRevocations } from './identity/revocation-notices.ts';
 import { migrationsOf } from './modules.ts';
 import { createConnectionBudget } from './runner/database-bridge/connection-budget.ts';
 import { createRunnerBuilds, type RunnerBuilds } from './runner-builds.ts';
-import { removeBuildsOf } from './runner/deployments/build-removal.ts';
 import type { DeploymentGround, RunnerEvents } from './runner/deployments/deployment-ground.ts';
 import { createCapacity } from './runner/fleet/capacity.ts';
 import { createStartTurns } from './runner/fleet/start-turns.ts';
@@ -83,12 +83,7 @@ export async function openRunnerProgram(config: PlatformConfig, parts: RunnerPar
     machineId: await readMachineId(config.dataDirectory),
     metrics,
   });
-  metrics?.meters.gauge('deployments', 'Deployments of this machine', () => runner.deployments);
-  metrics?.meters.gauge(
-    'agent_servers',
-    'Agent servers of this machine that may serve',
-    () => runner.instances,
-  );
+  metrics?.watch(runner);
   const closing = opened.move();
   return {
     ...{ url: gateway.url, metricsUrl: metrics?.server.url, isolation: workloads.isolation },
@@ -179,8 +174,9 @@ async function openDeployments(shared: Shared): Promise<Runner> {
   const store = storage.pools.long;
   const perDeployment = 2 * MAX_SCALE * settings.agentConnections;
   const builds = createRunnerBuilds({
-    ...{ dataDirectory: config.dataDirectory, directory: directories.builds },
+    ...{ sources: sourcePlaceOf(config, machineId), directory: directories.builds },
     ...{ settings: settings.builds, storage, workloads, runnerId, machineId, log },
+    onEnd: ({ outcome, seconds }) => shared.metrics?.onBuilt(outcome, seconds),
   });
   const ground: DeploymentGround = {
     ...{ runnerId, store, vault, log, logs, gateway, drainMs: settings.drainMs },
@@ -195,10 +191,7 @@ async function openDeployments(shared: Shared): Promise<Runner> {
     capacity: createCapacity(settings.limits),
     turns: createStartTurns(Math.max(2, availableParallelism())),
     agentConnections: settings.agentConnections,
-    async removeBuilds(deploymentId) {
-      await builds.removeBuilds(deploymentId);
-      await removeBuildsOf(store.db, { deploymentId, machineId, directory: directories.builds });
-    },
+    removeBuilds: (deploymentId) => builds.removeBuilds(deploymentId),
     events: shared.metrics?.events ?? NO_EVENTS,
   };
   const row = { id: runnerId, machineId, host: hostname(), pid: process.pid, isolation: workloads.isolation };

@@ -59,9 +59,9 @@ export class BuildDirectories {
     }
   }
 
-  /** Of a deployment that goes: also those that a revision could still be deployed from. */
+  /** Of a deployment that goes: also those that a revision could still be deployed from. Rejects while something is left. */
   async removeOf(deploymentId: string): Promise<void> {
-    const { store, machineId } = this.#parts;
+    const { store, machineId, workloads } = this.#parts;
     const rows = await store.db
       .selectFrom('builds')
       .select('id')
@@ -69,7 +69,12 @@ export class BuildDirectories {
       .where('machine_id', '=', machineId)
       .where('removed_at', 'is', null)
       .execute();
-    for (const { id } of rows) await removeTree(this.#placeOf(id));
+    for (const { id } of rows) {
+      // Of one that a killed process has left.
+      await workloads.releaseUser(ownerOf(id));
+      if (!(await removeTree(this.#placeOf(id))))
+        throw new Error('a build of the deployment cannot be removed');
+    }
   }
 
   async #readKnown(): Promise<ReadonlySet<string>> {

@@ -45,13 +45,15 @@ export type BuildEnd = {
 export type Builder = {
   /** Builds until the signal aborts; resolves when nothing of it runs. What has begun is built by the runner that follows. */
   run(signal: AbortSignal): Promise<void>;
-  /** For a deployment that goes, after its revisions have ended. */
+  /** For a deployment that goes, after its revisions have ended, whether it builds or not. Rejects while something is left. */
   removeBuilds(deploymentId: string): Promise<void>;
   readonly running: number;
 };
 
 const INTERVAL_MS = 5_000;
 const SWEEP_MS = 60_000;
+/** Below the directory of the builder. */
+const BUILDS = 'builds';
 
 export function createBuilder(options: BuilderOptions): Builder {
   return new MachineBuilder(options);
@@ -98,7 +100,14 @@ class MachineBuilder implements Builder {
     const own = [...this.#running.values()].filter(({ task }) => task.deploymentId === deploymentId);
     await Promise.all(own.map((build) => build.check()));
     await Promise.all(own.map(({ ended }) => ended));
-    await this.#parts?.directories.removeOf(deploymentId);
+    const directories = this.#parts?.directories ?? this.#directoriesBefore();
+    await directories.removeOf(deploymentId);
+  }
+
+  /** Those of an earlier process, for as long as this one does not build. */
+  #directoriesBefore(): BuildDirectories {
+    const { directory, store, claimer, workloads } = this.#options;
+    return new BuildDirectories(join(directory, BUILDS), { store, machineId: claimer.machineId, workloads });
   }
 
   /** Never rejects. */
@@ -150,7 +159,7 @@ async function prepare(options: BuilderOptions): Promise<RunningParts> {
   const cache = await DependencyCache.open(join(directory, 'packages'), settings.cacheBytes);
   const environment = await prepareBuildEnvironment(join(directory, 'programs'), { node, env, log });
   const parts = { store, machineId: claimer.machineId, workloads };
-  const builds = join(directory, 'builds');
+  const builds = join(directory, BUILDS);
   await createPassage(builds);
   const directories = new BuildDirectories(builds, parts);
   const ground: BuildGround = { workloads, sources, cache, installations, environment, settings };

@@ -1,6 +1,5 @@
 // The control plane: listeners, deployments and their revisions, the sources that they are built from, and their logs.
-import { join } from 'node:path';
-import { openSourceStore, type SourceStore } from '../deployments/source-store.ts';
+import { openSourceStore, sourcePlaceOf, type SourceStore } from '../deployments/source-store.ts';
 import { mount } from '../api/contract/mount.ts';
 import type { Module, Wiring } from '../module.ts';
 import { readMachineId } from '../store/data-directory/machine-id.ts';
@@ -38,8 +37,6 @@ function createRoutes({ config, vault }: Wiring) {
   ];
 }
 
-async function openSources({ dataDirectory, deployments }: Wiring['config']): Promise<SourceStore> {
-  const machineId = await readMachineId(dataDirectory);
-  const directory = join(dataDirectory, 'deployment-sources');
-  return openSourceStore({ directory, machineId, bucket: deployments.sources });
+async function openSources(config: Wiring['config']): Promise<SourceStore> {
+  return openSourceStore(sourcePlaceOf(config, await readMachineId(config.dataDirectory)));
 }

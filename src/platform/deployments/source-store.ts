@@ -30,6 +30,14 @@ export type SourcePlace = {
   readonly bucket?: string | undefined;
 };
 
+/** Of an installation: the platform writes there what its builders read. */
+export function sourcePlaceOf(
+  { dataDirectory, deployments }: { dataDirectory: string; deployments: { sources: string | undefined } },
+  machineId: string,
+): SourcePlace {
+  return { directory: join(dataDirectory, 'deployment-sources'), machineId, bucket: deployments.sources };
+}
+
 export function openSourceStore({ directory, machineId, bucket }: SourcePlace): SourceStore {
   if (bucket === undefined) return createDirectoryStore(directory, machineId);
   return createBucketStore(directory, openBucket(bucket, TRANSFER_MS));

@@ -1,12 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { appendFile, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InputError } from '../../../src/base/input-error.ts';
 import { type CheckpointSink, openCheckpointSink } from '../../../src/platform/audit/checkpoint-sink.ts';
 import { openBucket } from '../../../src/platform/store/object-store.ts';
+import { openS3Server, s3Credentials, type S3Server } from '../../support/s3-server.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 
 async function linesOf(sink: CheckpointSink): Promise<readonly string[]> {
@@ -54,55 +53,16 @@ describe('a file of checkpoints', () => {
   });
 });
 
-/** Enough of S3 to record the requests of a client. */
-async function openFakeS3(): Promise<{ server: Server; endpoint: string; seen: IncomingMessage[] }> {
-  const objects = new Map<string, string>();
-  const seen: IncomingMessage[] = [];
-  const server = createServer(async (request, response) => {
-    seen.push(request);
-    const url = new URL(request.url ?? '', 'http://s3');
-    const key = decodeURIComponent(url.pathname);
-    if (request.method === 'PUT') {
-      const body = await text(request);
-      if (objects.has(key) && request.headers['if-none-match'] === '*')
-        return void response.writeHead(412).end();
-      objects.set(key, body);
-      return void response.end();
-    }
-    if (url.searchParams.get('list-type') === '2') {
-      // One object a page, so that the client must join the pages.
-      const prefix = `${key.replace(/\/?$/, '/')}${url.searchParams.get('prefix') ?? ''}`;
-      const keys = [...objects.keys()].filter((name) => name.startsWith(prefix)).toSorted();
-      const at = Number(url.searchParams.get('continuation-token') ?? 0);
-      const more = at + 1 < keys.length;
-      const name = keys[at]?.split('/').slice(2).join('/');
-      response.setHeader('content-type', 'application/xml');
-      return void response.end(
-        `<?xml version="1.0"?><ListBucketResult><IsTruncated>${more}</IsTruncated>${
-          more ? `<NextContinuationToken>${at + 1}</NextContinuationToken>` : ''
-        }${name === undefined ? '' : `<Contents><Key>${name}</Key></Contents>`}</ListBucketResult>`,
-      );
-    }
-    const body = objects.get(key);
-    if (body === undefined) return void response.writeHead(404).end();
-    response.end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { server, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
-}
-
 describe('a bucket of checkpoints', () => {
-  let fake: Awaited<ReturnType<typeof openFakeS3>>;
+  let fake: S3Server;
   beforeEach(async () => {
-    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIAEXAMPLE');
-    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'not-a-secret');
+    for (const [name, value] of Object.entries(s3Credentials)) vi.stubEnv(name, value);
     vi.stubEnv('AWS_SESSION_TOKEN', undefined);
-    fake = await openFakeS3();
+    fake = await openS3Server();
   });
-  afterEach(() => {
+  afterEach(async () => {
     vi.unstubAllEnvs();
-    fake.server.closeAllConnections();
-    fake.server.close();
+    await fake[Symbol.asyncDispose]();
   });
 
   it('stores each batch as a new object and returns all of them', async () => {

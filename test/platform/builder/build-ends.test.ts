@@ -74,6 +74,16 @@ it('builds of a deployment that goes are removed', async () => {
   expect(await scene.left()).toEqual({ builds: [], installations: [] });
 });
 
+it('builds of a deployment that goes are removed before the builder runs', async () => {
+  const first = await scene.start();
+  const deployment = await scene.addDeployment();
+  const revisionId = await scene.addRevision(deployment, graphFile);
+  await expect.poll(() => first.ends.get(revisionId)).toBe('ready');
+  await first.stop();
+  await scene.createBuilder().removeBuilds(deployment.id);
+  expect(await scene.left()).toEqual({ builds: [], installations: [] });
+});
+
 it('no more builds run at once than the machine may', { tags: ['long'] }, async () => {
   await using running = await scene.start({ settings: { concurrency: 2, timeoutMs: 1_500 } });
   const deployments = await Promise.all([1, 2, 3].map(() => scene.addDeployment()));

@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Log } from '../../../src/base/log.ts';
-import { type Builder, createBuilder } from '../../../src/platform/builder/builder.ts';
+import { type Builder, type BuilderOptions, createBuilder } from '../../../src/platform/builder/builder.ts';
 import { type BuilderSettings, defaultBuilderSettings } from '../../../src/platform/builder/settings.ts';
 import type { SourceConfig } from '../../../src/platform/deployments/deployment-rows.ts';
 import { queryLogs } from '../../../src/platform/deployments/deployment-logs.ts';
@@ -74,7 +74,18 @@ export async function createBuilderScene() {
   await symlink(join(npm, 'npm-cli.js'), join(scratch.path, 'npm/npm'));
   await chmod(scratch.path, 0o711);
   const directory = join(scratch.path, 'builder');
+  const createOne = (given: Partial<BuilderOptions> = {}): Builder =>
+    createBuilder({
+      ...{ store, notifications, workloads: createPlainWorkloads(), sources, directory, log },
+      claimer: { runnerId: randomUUID(), machineId },
+      ...{ settings: defaultBuilderSettings, node: process.execPath, intervalMs: 500 },
+      // Without pip, which takes a second to be asked.
+      env: { PATH: join(scratch.path, 'npm') },
+      ...given,
+    });
   return {
+    /** That does not run. */
+    createBuilder: () => createOne(),
     ...{ scene, store, directory, machineId, path: scratch.path },
     /** Files of the builder below its directory, without programs. */
     async left() {
@@ -116,15 +127,12 @@ export async function createBuilderScene() {
       const runnerId = randomUUID();
       await registerRunner(store.db, { id: runnerId, machineId, host: 'host', pid: process.pid });
       const ends = new Map<string, string>();
-      const builder: Builder = createBuilder({
-        ...{ store, notifications, workloads, sources, directory, log },
+      const builder = createOne({
+        workloads,
         claimer: { runnerId, machineId },
         settings: { ...defaultBuilderSettings, ...settings },
-        node: process.execPath,
-        // Without pip, which takes a second to be asked.
-        env: env ?? { PATH: join(scratch.path, 'npm') },
         onEnd: ({ revisionId, outcome }) => ends.set(revisionId, outcome),
-        intervalMs: 500,
+        ...(env === undefined ? {} : { env }),
       });
       const ending = new AbortController();
       const running = builder.run(ending.signal);

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { deploymentUrl, gatewayTemplate, hostLabel } from '../../../src/platform/deployments/gateway-address.ts';
+import {
+  deploymentUrl,
+  gatewayTemplate,
+  hostLabel,
+} from '../../../src/platform/deployments/gateway-address.ts';
 
 const id = '0123abcd-4567-4890-8bcd-ef0123456789';
 

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
-import { openSourceStore } from '../../../src/platform/deployments/source-store.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { openSourceStore, sourcePlaceOf } from '../../../src/platform/deployments/source-store.ts';
+import { openS3Server, s3Credentials } from '../../support/s3-server.ts';
 import { createScratch } from '../../support/scratch.ts';
 
 async function* pieces(...all: readonly string[]): AsyncGenerator<Uint8Array> {
@@ -63,5 +64,43 @@ describe('the sources of a machine', () => {
     const directory = join(scratch.path, 'absent');
     const store = openSourceStore({ directory, machineId: 'machine' });
     expect(await Array.fromAsync(store.list(0))).toEqual([]);
+  });
+});
+
+describe('the sources of a bucket', () => {
+  afterEach(() => void vi.unstubAllEnvs());
+
+  it('are written, read, listed and removed by every machine', async () => {
+    for (const [name, value] of Object.entries(s3Credentials)) vi.stubEnv(name, value);
+    await using scratch = await createScratch();
+    await using s3 = await openS3Server();
+    const bucket = `s3://sources/of/us?endpoint=${encodeURIComponent(s3.endpoint)}`;
+    const config = { dataDirectory: scratch.path, deployments: { sources: bucket } };
+    const store = openSourceStore(sourcePlaceOf(config, 'machine'));
+    const other = openSourceStore({ ...sourcePlaceOf(config, 'other'), directory: join(scratch.path, 'b') });
+    expect([store.machineId, other.machineId]).toEqual([undefined, undefined]);
+    const written = await store.write(PREFIX, pieces('one ', 'two'));
+    expect(written).toMatchObject({ size: 7, path: expect.stringMatching(/^workspace\/deployment\//) });
+    expect([...s3.objects.keys()]).toEqual([`/sources/of/us/${written.path}`]);
+    // Nothing of what went there stays on this machine.
+    expect(await filesOf(scratch.path)).toEqual([]);
+    expect(await text(await other.read(written.path))).toBe('one two');
+    const second = await other.write(PREFIX, pieces('three'));
+    expect((await Array.fromAsync(store.list(0))).toSorted()).toEqual([written.path, second.path].toSorted());
+    await other.remove(written.path);
+    await other.remove(written.path);
+    await expect(store.read(written.path)).rejects.toMatchObject({ name: 'NoSuchKey' });
+    expect(await Array.fromAsync(store.list(0))).toEqual([second.path]);
+  });
+
+  it('are nowhere when their content breaks off', async () => {
+    await using scratch = await createScratch();
+    const place = { directory: scratch.path, machineId: 'm', bucket: 's3://b?endpoint=http://127.0.0.1:1' };
+    async function* broken() {
+      yield* pieces('one');
+      throw new Error('the client left');
+    }
+    await expect(openSourceStore(place).write(PREFIX, broken())).rejects.toThrow('the client left');
+    expect(await filesOf(scratch.path)).toEqual([]);
   });
 });

@@ -10,6 +10,9 @@ export type RunnerMetrics = {
   readonly server: MetricsServer;
   readonly meters: Meters;
   readonly events: RunnerEvents;
+  onBuilt(outcome: string, seconds: number): void;
+  /** Once it runs. */
+  watch(runner: { readonly deployments: number; readonly instances: number }): void;
 };
 
 export async function openRunnerMetrics(
@@ -29,10 +32,17 @@ export async function openRunnerMetrics(
     'From the start of an agent server until it is ready',
     [],
   );
+  const builds = metrics.seconds('build_seconds', 'Of a build, from its claim to its end', ['outcome']);
   const switches = metrics.seconds('deployment_switch_seconds', 'Of the switch to a revision', ['outcome']);
   const restarts = metrics.counter('agent_restarts_total', 'Agent servers that are started again', []);
   return {
     meters: metrics,
+    onBuilt: (outcome, seconds) => builds({ outcome }, seconds),
+    watch(runner) {
+      // The gauge `deployments` is about the whole database.
+      metrics.gauge('runner_deployments', 'Deployments of this machine', () => runner.deployments);
+      metrics.gauge('agent_servers', 'Agent servers of this machine that may serve', () => runner.instances);
+    },
     server: await openMetricsServer({ ...metrics, isReady }, listen, log),
     events: {
       onStarted: (seconds) => starts({}, seconds),

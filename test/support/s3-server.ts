@@ -1,0 +1,69 @@
+// Enough of S3 for a client: objects in memory that are put, read, listed one on a page, and deleted.
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+export type S3Server = AsyncDisposable & {
+  readonly server: Server;
+  readonly endpoint: string;
+  /** Every request, in order. */
+  readonly seen: readonly IncomingMessage[];
+  /** By `/bucket/key`. */
+  readonly objects: ReadonlyMap<string, Buffer>;
+};
+
+/** A client needs any credentials. */
+export const s3Credentials = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'not-a-secret' };
+
+export async function openS3Server(): Promise<S3Server> {
+  const objects = new Map<string, Buffer>();
+  const seen: IncomingMessage[] = [];
+  const server = createServer(async (request, response) => {
+    seen.push(request);
+    const url = new URL(request.url ?? '', 'http://s3');
+    const key = decodeURIComponent(url.pathname);
+    if (request.method === 'PUT') {
+      const body = await buffer(request);
+      if (objects.has(key) && request.headers['if-none-match'] === '*')
+        return void response.writeHead(412).end();
+      objects.set(key, body);
+      return void response.end();
+    }
+    if (request.method === 'DELETE') {
+      objects.delete(key);
+      return void response.writeHead(204).end();
+    }
+    if (url.searchParams.get('list-type') === '2') {
+      response.setHeader('content-type', 'application/xml');
+      return void response.end(listing([...objects.keys()], key, url.searchParams));
+    }
+    const body = objects.get(key);
+    if (body === undefined) {
+      response.writeHead(404, { 'content-type': 'application/xml' });
+      return void response.end('<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>');
+    }
+    response.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ server, seen, objects },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => void server.close(resolve));
+    },
+  };
+}
+
+/** One object a page, so that the client must join the pages. */
+function listing(all: readonly string[], bucket: string, query: URLSearchParams): string {
+  const prefix = `${bucket.replace(/\/?$/, '/')}${query.get('prefix') ?? ''}`;
+  const keys = all.filter((name) => name.startsWith(prefix)).toSorted();
+  const at = Number(query.get('continuation-token') ?? 0);
+  const more = at + 1 < keys.length;
+  const next = more ? `<NextContinuationToken>${at + 1}</NextContinuationToken>` : '';
+  const name = keys[at]?.split('/').slice(2).join('/');
+  const modified = '<LastModified>2026-01-01T00:00:00.000Z</LastModified>';
+  const contents = name === undefined ? '' : `<Contents><Key>${name}</Key>${modified}</Contents>`;
+  return `<?xml version="1.0"?><ListBucketResult><IsTruncated>${more}</IsTruncated>${next}${contents}</ListBucketResult>`;
+}
