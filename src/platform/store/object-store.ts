@@ -98,7 +98,7 @@ function parseLocation(text: string) {
 }
 
 async function openClient(endpoint: string | undefined, region: string | undefined) {
-  const s3 = await import('@aws-sdk/client-s3');
+  const s3 = await loadClient();
   const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
   const custom = endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
   const client = new s3.S3Client({
@@ -109,4 +109,10 @@ async function openClient(endpoint: string | undefined, region: string | undefin
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
   return { s3, client };
+}
+
+/** In a bundle the package, which is CommonJS, is the default export of its chunk and has no other one. */
+async function loadClient() {
+  const loaded = await import('@aws-sdk/client-s3');
+  return 'S3Client' in loaded ? loaded : (loaded as { readonly default: typeof loaded }).default;
 }

@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { listMoves } from '../../../src/platform/deployments/revision-moves.ts';
+import { graphFile, pack } from '../../platform/builder/builder-scene.ts';
 import { createDeploymentPlatform, runnerReady } from '../../support/deployment-platform.ts';
+import { openS3Server, s3Credentials } from '../../support/s3-server.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { program, runToEnd } from '../../support/spawned-process.ts';
 
@@ -64,6 +67,35 @@ it('is started with the first deployment, and ends with the platform', {
   expect(await platform.process.exited).toMatchObject({ code: 0 });
   expect(processesOf(scene.dataDirectory)).toEqual([]);
   expect(await readdir(join(scene.dataDirectory, 'runner', 'run'))).toEqual([]);
+});
+
+it('builds a source that the platform keeps in a bucket', { tags: 'long', timeout: 120_000 }, async () => {
+  await using s3 = await openS3Server();
+  await using scene = await createDeploymentPlatform();
+  const bucket = `s3://sources/here?endpoint=${encodeURIComponent(s3.endpoint)}`;
+  const platform = await scene.start({ ...s3Credentials, SALLYPORT_PLATFORM_DEPLOYMENTS_SOURCES: bucket });
+  const { port } = await platform.ready;
+  const api = `http://127.0.0.1:${port}/v2/deployments`;
+  const send = async (method: string, url: string, body: object): Promise<Record<string, string>> => {
+    const headers = { 'x-api-key': scene.key, 'content-type': 'application/json' };
+    const response = await fetch(url, { method, headers, body: JSON.stringify(body) });
+    expect(response.status).toBeLessThan(300);
+    return (await response.json()) as Record<string, string>;
+  };
+  const made = { name: 'app', source: 'internal_source', source_config: {}, source_revision_config: {} };
+  const { id } = await send('POST', api, made);
+  const { upload_url: url = '', object_path: path } = await send('POST', `${api}/${id}/upload-url`, {});
+  const headers = { 'content-type': 'application/gzip' };
+  const archive = new Uint8Array(pack(graphFile));
+  const sent = await fetch(url, { method: 'PUT', headers, body: archive });
+  expect(sent.status).toBe(200);
+  expect([...s3.objects.keys()]).toEqual([expect.stringContaining(`/sources/here/`)]);
+  const source_revision_config = { source_tarball_path: path };
+  const changed = await send('PATCH', `${api}/${id}`, { source_revision_config });
+  const statuses = async (): Promise<readonly string[]> =>
+    (await listMoves(scene.database.store.db, changed['latest_revision_id'] ?? '')).map(({ to }) => to);
+  // Nothing of it can be run: it has no packages.
+  await expect.poll(statuses, patience).toContain('AWAITING_DEPLOY');
 });
 
 it.each(['platform', 'runner', 'agent-server'])(
