@@ -20,6 +20,7 @@ import { formatIssues } from './issue-lines.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { waitForSignal } from './process/stop-signal.ts';
 import { runOrganization } from './platform/organization.ts';
+import { findBuildHostIssues } from './platform/build-hosts.ts';
 import { type RunnerInput, toRunnerInput } from './platform/parent-input.ts';
 import { startRunnerChild } from './platform/runner-child.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
@@ -97,9 +98,12 @@ export async function readPlatformConfig(
   const document = file === undefined ? {} : await readDocument(file);
   const overrides = overridesOf(given);
   const parsed = parsePlatformConfig(document, { ...env, ...withFlags(given) });
-  if (parsed.ok) return parsed.value;
+  const found = parsed.ok
+    ? await findBuildHostIssues(parsed.value.runner.builds.allowHosts, env)
+    : parsed.issues;
+  if (parsed.ok && found.length === 0) return parsed.value;
   const byVariable = new Map<unknown, string>(overrides.map(({ option, variable }) => [variable, option]));
-  const issues = parsed.issues.map((issue) => {
+  const issues = found.map((issue) => {
     const option = byVariable.get(issue.loc[0]);
     return option === undefined ? issue : { ...issue, loc: [`--${option}`, ...issue.loc.slice(1)] };
   });

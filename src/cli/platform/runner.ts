@@ -15,6 +15,7 @@ import { readDocument } from '../document.ts';
 import { formatIssues } from '../issue-lines.ts';
 import { packageRoot } from '../package-root.ts';
 import { misspeltVariables } from '../platform.ts';
+import { findBuildHostIssues } from './build-hosts.ts';
 import { type ParentLink, readRunnerInput, RUNNER_INPUT_VARIABLE } from './parent-input.ts';
 import { preventCoreDumps } from '../process/core-dumps.ts';
 import { refuseRuntimeSwitches } from '../process/runtime-switches.ts';
@@ -51,8 +52,11 @@ async function readConfig(
   });
   const variables = { ...env, ...parent?.input.variables, ...Object.fromEntries(overrides) };
   const parsed = parsePlatformConfig(document, variables);
-  if (parsed.ok) return parsed.value;
-  process.stderr.write(formatIssues(file ?? 'sallyport', parsed.issues));
+  const issues = parsed.ok
+    ? await findBuildHostIssues(parsed.value.runner.builds.allowHosts, variables)
+    : parsed.issues;
+  if (parsed.ok && issues.length === 0) return parsed.value;
+  process.stderr.write(formatIssues(file ?? 'sallyport', issues));
   return undefined;
 }
 
