@@ -92,9 +92,12 @@ function operatorsOf({ access }: AgentSettings, { gate, keys, callers }: Running
 }
 
 /** Of an instance of a deployment. No prefix of the configuration is before their paths. */
-function controlRoutesOf({ callers, queue }: RunningParts, server: ControlParts['server']): readonly Route[] {
+function controlRoutesOf(
+  { callers, queue, streams }: RunningParts,
+  server: ControlParts['server'],
+): readonly Route[] {
   if (callers === undefined) return [];
-  return createControlRoutes({ access: createControlAccess(callers), queue, server });
+  return createControlRoutes({ access: createControlAccess(callers), queue, streams, server });
 }
 
 function routesOf({ deployment, settings }: Served, parts: RunningParts): readonly Route[] {

@@ -94,8 +94,13 @@ it('serves by what its descriptor says', { tags: 'long' }, async () => {
   expect(await statusOf()).toEqual({ draining: false, requests: 0, streams: 0, runs: 1 });
   await expectNoSecrets({ pid: server.process.pid, directory: dataDirectory });
 
+  const idle = JSON.parse((await ask('/agents/threads', { method: 'POST', headers: ADA, body: {} })).text);
+  const cut = expect(ask(`/agents/threads/${idle.thread_id}/stream`, { headers: ADA })).rejects.toThrow();
+  await expect.poll(statusOf).toMatchObject({ streams: 1 });
   expect((await ask('/internal/drain', { method: 'POST', headers: RUNNER })).status).toBe(202);
-  expect(await statusOf()).toEqual({ draining: true, requests: 0, streams: 0, runs: 1 });
+  // A stream that no run of this instance will end holds up nobody.
+  await cut;
+  await expect.poll(statusOf).toEqual({ draining: true, requests: 0, streams: 0, runs: 1 });
   // A request that was on its way.
   expect((await ask(`/agents/threads/${thread}/runs/${runId}`, { headers: ADA })).status).toBe(200);
   // It would wait 180 s for the run.

@@ -88,12 +88,14 @@ const stream = (
       const filter = await authorizeFollowing(gate, { ...call, params: call.params as Ids });
       return { filter, modes: modes === undefined || modes.length === 0 ? undefined : new Set(modes) };
     },
-    async handle({ db, params: given }, { filter, modes }) {
+    async handle({ db, params: given, query }, { filter, modes }) {
       const { thread_id: threadId, run_id: runId } = given as Ids;
       const place = await findRunPlace(db, { threadId, runId }, filter);
       if (place === undefined && filter === undefined) throw noRun();
       const location = threadId === undefined ? `/runs/${runId}` : `/threads/${threadId}/runs/${runId}`;
-      return { source: { place, modes }, fields: { 'Content-Location': location } };
+      // By which clients reconnect, from the last event that they have.
+      const fields = { 'Content-Location': location, Location: `${location}/stream${toText(query, modes)}` };
+      return { source: { place, modes }, fields };
     },
     async *stream({ query, signal, lastEventId }, { place, modes }) {
       // Clients of deployments with users expect an event; it says the same of a run of another and of none.
@@ -106,6 +108,16 @@ const stream = (
     },
   });
 };
+
+/** As `query` was given. */
+function toText(
+  { cancel_on_disconnect: isCancelled }: z.output<typeof streamQuery>,
+  modes: ReadonlySet<string> | undefined,
+): string {
+  const parts = [...(modes ?? [])].map((mode) => ['stream_mode', mode]);
+  if (isCancelled) parts.push(['cancel_on_disconnect', 'true']);
+  return parts.length === 0 ? '' : `?${new URLSearchParams(parts)}`;
+}
 
 type Ids = { readonly thread_id?: string; readonly run_id: string };
 

@@ -52,6 +52,10 @@ export type RunStreams = {
   ended(runId: string, signal: AbortSignal): Promise<void>;
   /** Threads whose runs somebody in this process reads one after another. */
   readonly followed: Pick<FollowedThreads, 'follow'>;
+  /** The process is replaced: readers that wait for what may not come for long are cut, now and later. */
+  retire(): void;
+  /** Aborts with `retire`. */
+  readonly retiring: AbortSignal;
   close(): Promise<void>;
 };
 
@@ -69,6 +73,8 @@ const UNREAD_MS = 10_000;
 const ATTEMPT_EVENTS = 1_000_000_000;
 
 const CLOSED = 'the process is shutting down';
+/** Also of streams of threads. */
+export const RETIRED = 'the process is replaced by another one';
 /** Of ended runs together: the oldest are forgotten first. */
 const ALL_UNREAD_BYTES = 32 * 1024 * 1024;
 
@@ -87,6 +93,7 @@ class Streams implements RunStreams {
   readonly #unread: Map<RunChannel, number> = new Map();
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
+  readonly #retirement: AbortController = new AbortController();
   /** Of readers, and not settled yet. */
   readonly #queries: Set<Promise<void>> = new Set();
   #isClosed = false;
@@ -161,6 +168,16 @@ class Streams implements RunStreams {
     channel.offEnd(done);
     signal.removeEventListener('abort', done);
     this.#dropIdle(channel);
+  }
+
+  get retiring(): AbortSignal {
+    return this.#retirement.signal;
+  }
+
+  retire(): void {
+    this.#retirement.abort();
+    this.#watch.onScheduled = (channel) => channel.cut(RETIRED);
+    this.#watch.checkAll();
   }
 
   async close(): Promise<void> {

@@ -27,6 +27,8 @@ export class RunWatch {
   readonly #timer: NodeJS.Timeout;
   readonly #soon: Set<RunChannel> = new Set();
   readonly #silent: WeakMap<RunChannel, number> = new WeakMap();
+  /** With each check, of a run that waits for its time. */
+  onScheduled: ((channel: RunChannel) => void) | undefined;
   #first: NodeJS.Timeout | undefined;
   #checking: Promise<void> = Promise.resolve();
 
@@ -78,6 +80,7 @@ export class RunWatch {
       channel.end();
       return this.#parts.onEnded(channel);
     }
+    if (facts.isScheduled) this.onScheduled?.(channel);
     const isNew = facts.lastStored > channel.lastStored;
     const silent = isNew ? 0 : (this.#silent.get(channel) ?? 0) + 1;
     this.#silent.set(channel, silent);

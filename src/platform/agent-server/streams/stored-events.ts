@@ -75,6 +75,8 @@ export async function lastStored(db: Pick<Database, 'selectFrom'>, runId: string
 
 export type RunFacts = {
   readonly hasEnded: boolean;
+  /** It is not to begin yet. */
+  readonly isScheduled: boolean;
   readonly attempt: number;
   /** The number of its last stored event; -1 where it has none. */
   readonly lastStored: number;
@@ -88,6 +90,7 @@ export async function readRunFacts(
   const found = await db
     .selectFrom('agent_runs')
     .select(['run_id', 'status', 'attempt'])
+    .select(sql<boolean>`status = 'pending' and run_after > now()`.as('is_scheduled'))
     .select(
       sql<
         string | null
@@ -96,9 +99,9 @@ export async function readRunFacts(
     .where('run_id', '=', sql<string>`any(${runIds}::uuid[])`)
     .execute();
   return new Map(
-    found.map(({ run_id, status, attempt, last }) => [
-      run_id,
-      { attempt, hasEnded: status !== 'pending' && status !== 'running', lastStored: Number(last ?? -1) },
-    ]),
+    found.map(({ run_id, status, is_scheduled: isScheduled, attempt, last }) => {
+      const hasEnded = status !== 'pending' && status !== 'running';
+      return [run_id, { attempt, isScheduled, hasEnded, lastStored: Number(last ?? -1) }];
+    }),
   );
 }

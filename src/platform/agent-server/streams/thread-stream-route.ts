@@ -11,7 +11,7 @@ import { streamThread, THREAD_STREAM_MODES, type ThreadStreamMode } from './thre
 
 export type ThreadStreamRouteParts = {
   readonly gate: Gate;
-  readonly streams: Pick<RunStreams, 'read' | 'followed'>;
+  readonly streams: Pick<RunStreams, 'read' | 'followed' | 'retiring'>;
 };
 
 const mode = z.enum(THREAD_STREAM_MODES);
@@ -30,10 +30,14 @@ export function createThreadStreamRoute({ gate, streams }: ThreadStreamRoutePart
     query: z.object({ stream_modes: z.array(mode).optional(), stream_mode: z.array(mode).optional() }),
     responses: { 200: eventStream<Filter | undefined>({ onDrain: 'cut' }) },
     prepare: async (call) => gate.authorize(call, 'threads:read', { thread_id: call.params.thread_id }),
-    async handle({ db, params }, { filter }) {
+    async handle({ db, params, query }, { filter }) {
       if (!(await isThreadVisible(db, params.thread_id, filter)))
         throw new DomainError('not_found', 'There is no such thread');
-      return { source: filter };
+      // By which clients reconnect, from the last event that they have.
+      const modes = [...(query.stream_modes ?? []), ...(query.stream_mode ?? [])];
+      const again = modes.map((one) => `stream_modes=${one}`).join('&');
+      const location = `/threads/${params.thread_id}/stream${again === '' ? '' : `?${again}`}`;
+      return { source: filter, fields: { Location: location } };
     },
     stream({ db, params, query, signal, lastEventId }, filter) {
       const named: readonly ThreadStreamMode[] = [

@@ -5,7 +5,7 @@ import type { ServerEvent } from '../../api/stream/event-stream.ts';
 import type { Filter } from '../access/filters.ts';
 import type { Database } from '../../store/database.ts';
 import type { RunEvent } from './event-queue.ts';
-import type { RunStreams } from './run-streams.ts';
+import { RETIRED, type RunStreams } from './run-streams.ts';
 import {
   findNextRun,
   findThreadPlace,
@@ -29,7 +29,7 @@ export type ThreadToStream = {
 
 export type ThreadStreamParts = {
   readonly db: Pick<Database, 'selectFrom'>;
-  readonly streams: Pick<RunStreams, 'read' | 'followed'>;
+  readonly streams: Pick<RunStreams, 'read' | 'followed' | 'retiring'>;
 };
 
 type Batch = readonly ServerEvent[];
@@ -37,6 +37,7 @@ type Batch = readonly ServerEvent[];
 /** Runs that begin here while the client still reads an earlier one; up to 8 MiB of each wait. A client that is so far behind is cut. */
 const MAX_OPENED = 16;
 
+/** Rejects with an EndedEarly between two runs when the process is replaced: another one has those that follow. */
 export async function* streamThread(
   { db, streams }: ThreadStreamParts,
   { threadId, modes, filter, lastEventId, signal }: ThreadToStream,
@@ -57,7 +58,7 @@ export async function* streamThread(
     },
     onChange,
   });
-  signal.addEventListener('abort', onChange);
+  for (const one of [signal, streams.retiring]) one.addEventListener('abort', onChange);
   try {
     let place = await findPlace(db, threadId, lastEventId);
     while (!signal.aborted) {
@@ -67,7 +68,9 @@ export async function* streamThread(
       const { run, isPartial, ...next } = await findNextRun(db, { threadId, filter }, place);
       ({ place } = next);
       if (run === undefined) {
-        if (!isPartial) await changed.promise;
+        if (isPartial) continue;
+        throwIfRetiring(streams);
+        await changed.promise;
         continue;
       }
       if (opened.size === MAX_OPENED) throw new EndedEarly('the client reads too slowly');
@@ -78,12 +81,17 @@ export async function* streamThread(
       yield* streamOne(events, run, modes);
       if (signal.aborted) return;
       if (modes.has('run_modes') || modes.has('lifecycle')) yield [toRunDone(run)];
+      throwIfRetiring(streams);
     }
   } finally {
-    signal.removeEventListener('abort', onChange);
+    for (const one of [signal, streams.retiring]) one.removeEventListener('abort', onChange);
     unfollow();
     ended.abort();
   }
+}
+
+function throwIfRetiring({ retiring }: Pick<RunStreams, 'retiring'>): void {
+  if (retiring.aborted) throw new EndedEarly(RETIRED);
 }
 
 async function* streamOne(

@@ -6,10 +6,12 @@ import { type Route, defineRoute } from '../../api/route.ts';
 import { sql } from '../../store/sql.ts';
 import { type AgentStatus, DRAIN_PATH, STATUS_PATH } from '../contract.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
+import type { RunStreams } from '../streams/run-streams.ts';
 
 export type ControlParts = {
   readonly access: Access;
   readonly queue: Pick<RunQueue, 'stop' | 'isStopped' | 'running'>;
+  readonly streams: Pick<RunStreams, 'retire'>;
   /** Undefined until the server listens. */
   server(): Pick<Server, 'running' | 'streams'> | undefined;
 };
@@ -23,13 +25,16 @@ const status = z.strictObject({
 
 const shared = { tag: 'System', tracking: { untracked: 'the audit log is of the platform' } } as const;
 
-export function createControlRoutes({ access, queue, server }: ControlParts): readonly Route[] {
+export function createControlRoutes({ access, queue, streams, server }: ControlParts): readonly Route[] {
   return [
     defineRoute({
       ...{ ...shared, access, method: 'POST', path: DRAIN_PATH, summary: 'Claim no run any more' },
       responses: { 202: z.strictObject({ draining: z.literal(true) }) },
       // Not in the transaction: it must begin while the database is away, too.
-      prepare: async () => queue.stop(),
+      async prepare() {
+        queue.stop();
+        streams.retire();
+      },
       handle: async () => ({ body: { draining: true as const } }),
     }),
     defineRoute({

@@ -23,6 +23,7 @@ const STUDIO = { 'x-auth-scheme': 'langsmith' };
 let api: PlatformApi;
 const seen: string[] = [];
 const queue = { isStopped: false, running: 3, stop: () => void (queue.isStopped = true) };
+const streams = { isRetired: false, retire: () => void (streams.isRetired = true) };
 
 function routeOf(path: string, { access }: Gate): Route {
   return defineRoute({
@@ -45,7 +46,7 @@ beforeAll(async () => {
       routeOf('/handler', handlerGate(auth, { callers })),
       routeOf('/no-studio', handlerGate(auth, { callers, disableStudio: true })),
       ...createControlRoutes({
-        ...{ access: createControlAccess(callers), queue },
+        ...{ access: createControlAccess(callers), queue, streams },
         server: () => ({ running: 5, streams: 2 }),
       }),
     ],
@@ -111,15 +112,17 @@ describe('the runner', () => {
   it('stops the claiming of runs', async () => {
     const { status, body } = await api.ask('POST', '/internal/drain', { headers: RUNNER });
     expect([status, body, queue.isStopped]).toEqual([202, { draining: true }, true]);
+    expect(streams.isRetired).toBe(true);
     expect((await get('/internal/status', RUNNER)).body).toMatchObject({ draining: true });
   });
 
   it('is whoever has its field, which no caller has: to others there is no such path', async () => {
     queue.isStopped = false;
+    streams.isRetired = false;
     for (const headers of [{}, ADA, { 'x-sallyport-control-token': 'x' }]) {
       expect((await get('/internal/status', headers)).status).toBe(404);
       expect((await api.ask('POST', '/internal/drain', { headers })).status).toBe(404);
     }
-    expect(queue.isStopped).toBe(false);
+    expect([queue.isStopped, streams.isRetired]).toEqual([false, false]);
   });
 });

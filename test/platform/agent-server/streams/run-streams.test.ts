@@ -233,3 +233,41 @@ it('a run without stored events goes on by an attempt in another process, in ord
   const ids = all.map((line) => Number(line.split(' ')[0]));
   expect(ids).toEqual(ids.toSorted((a, b) => a - b));
 });
+
+describe('in a process that is replaced', () => {
+  it('a reader of a run that waits for its time is cut, before and after', async () => {
+    await using replaced = await startProcess(database);
+    const { runId } = await createRun(first.store);
+    await sql`update agent_runs set run_after = now() + interval '1 hour' where run_id = ${runId}`.execute(
+      first.store.db,
+    );
+    const read = (): Promise<string[]> => collect(replaced.streams.read(runId, { after: -1, signal: never }));
+    const before = read();
+    replaced.streams.retire();
+    await expect(before).rejects.toThrow(EndedEarly);
+    await expect(read()).rejects.toThrow(EndedEarly);
+  });
+
+  it('a reader of a run that is executed elsewhere, or is to begin now, has all of it', async () => {
+    await using replaced = await startProcess(database, 50);
+    const running = await createRun(first.store, { streamedBy: replaced.streams.processId });
+    const writer = await first.streams.open(await first.claim(running.runId));
+    const waiting = await createRun(first.store, { streamedBy: replaced.streams.processId });
+    const reads = [running, waiting].map(({ runId }) =>
+      collect(replaced.streams.read(runId, { after: -1, signal: never })),
+    );
+    replaced.streams.retire();
+    const late = await first.streams.open(await first.claim(waiting.runId));
+    for (const [one, { runId }] of [
+      [writer, running],
+      [late, waiting],
+    ] as const) {
+      await one.write(numbered(0, 2));
+      await first.finish(runId);
+      await one.end();
+    }
+    expect(await Promise.all(reads)).toEqual(
+      [running, waiting].map(({ runId }) => [metadata(0, runId, 1), ...custom(0, 2)]),
+    );
+  });
+});

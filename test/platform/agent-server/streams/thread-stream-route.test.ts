@@ -83,3 +83,17 @@ it('takes each way in which clients name the modes', async () => {
     client.reset();
   }
 });
+
+it.each([
+  ['', ''],
+  ['?stream_mode=lifecycle', '?stream_modes=lifecycle'],
+])('names where a client goes on that was cut, with its modes%s', async (query, again) => {
+  const { threadId } = await createRun(process.store);
+  await using client = await scene.connect();
+  await client.send(get(`/threads/${threadId}/stream${query}`));
+  const { headers } = await client.readHead();
+  expect(headers.find(([name]) => name.toLowerCase() === 'location')?.[1]).toBe(
+    `/threads/${threadId}/stream${again}`,
+  );
+  client.reset();
+});

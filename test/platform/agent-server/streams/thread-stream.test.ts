@@ -5,6 +5,7 @@ import {
   streamThread,
   type ThreadToStream,
 } from '../../../../src/platform/agent-server/streams/thread-stream.ts';
+import { EndedEarly } from '../../../../src/base/http/http-response.ts';
 import { compileFilter } from '../../../../src/platform/agent-server/access/filters.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
@@ -199,4 +200,41 @@ it('goes on behind a scheduled run, however many have ended since, and comes bac
   await execute(first, scheduled.runId, 1);
   expect(await reader.readRuns(2)).toEqual([...linesOf(next.runId, 1), ...linesOf(scheduled.runId, 1)]);
   await reader.stop();
+});
+
+describe('in a process that is replaced', () => {
+  it('is cut at once where no run has begun, and another process goes on from its last event', async () => {
+    await using replaced = await startProcess(database);
+    const { runId, threadId } = await createRun(first.store, { isResumable: true });
+    await execute(first, runId, 1);
+    const reader = follow(replaced, { threadId, lastEventId: '-1' });
+    const lines = await reader.readRuns(1);
+    const cut = expect(reader.readRuns(2)).rejects.toThrow(EndedEarly);
+    replaced.streams.retire();
+    await cut;
+    const next = await createRun(first.store, { threadId, isResumable: true });
+    const again = follow(second, { threadId, lastEventId: reader.seen.at(-1)?.id });
+    const rest = again.readRuns(1);
+    await execute(first, next.runId, 2);
+    expect([...lines, ...(await rest)]).toEqual([...linesOf(runId, 1), ...linesOf(next.runId, 2)]);
+    await again.stop();
+  });
+
+  it('has all of the run that has begun, and is cut behind it', async () => {
+    await using replaced = await startProcess(database);
+    const { runId, threadId } = await createRun(first.store);
+    const reader = follow(replaced, { threadId });
+    const cut = expect(reader.readRuns(2)).rejects.toThrow(EndedEarly);
+    await reader.started;
+    await notified(replaced, first);
+    const writer = await replaced.streams.open(await replaced.claim(runId));
+    replaced.streams.retire();
+    await writer.write(numbered(0, 2));
+    await replaced.finish(runId);
+    await writer.end();
+    await cut;
+    expect(reader.seen.map(({ event, text, data }) => `${event} ${text ?? JSON.stringify(data)}`)).toEqual(
+      linesOf(runId, 2),
+    );
+  });
 });
