@@ -188,6 +188,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/queue/conclusion.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/ending.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/execution.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
+  'src/platform/agent-server/queue/lone-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/patience.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-control.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',

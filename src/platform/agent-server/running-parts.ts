@@ -58,6 +58,7 @@ export async function startParts(
   const queue = createRunQueue({
     ...{ store, notices, workers, streams, log, owner: streams.processId },
     places: settings.jobsPerWorker * settings.workers,
+    lonePlaces: Math.max(1, Math.floor(settings.workers / 2)),
     timeoutMs: settings.runTimeoutSeconds * 1000,
     drainMs: settings.drainSeconds * 1000,
     createCheckpoints: (scope) => createCheckpointPort(store, scope),

@@ -27,3 +27,31 @@ it.each(HOSTILITIES)(
     if (does === 'emit') expect(hostile.megabytes).toBeGreaterThan(10);
   },
 );
+
+it('runs that end their workers every time end no others', { tags: 'long', timeout: 180_000 }, async () => {
+  const start = async (user: string, does: string) => {
+    const { body: thread } = await tenants.ask(user, 'POST', '/threads', { body: {} });
+    const body = { assistant_id: 'hostile', input: { does } };
+    const run = await tenants.ask(user, 'POST', `/threads/${thread.thread_id}/runs`, { body });
+    expect(run.status).toBe(200);
+    return { user, path: `/threads/${thread.thread_id}`, run: run.body.run_id };
+  };
+  const started: (Awaited<ReturnType<typeof start>> & { readonly does: string })[] = [];
+  for (const [user, does] of [...Array(3).fill(['eve', 'crash']), ...Array(5).fill(['ada', 'sleep'])])
+    started.push({ does, ...(await start(user, does)) });
+  const statuses = async () =>
+    Promise.all(
+      started.map(async ({ user, does, path, run }) => {
+        const { body } = await tenants.ask(user, 'GET', `${path}/runs/${run}`);
+        return [does, body.status];
+      }),
+    );
+  const wanted = started.map(({ does }) => [does, does === 'crash' ? 'error' : 'success']);
+  await expect.poll(statuses, { timeout: 120_000, interval: 500 }).toEqual(wanted);
+  const [{ user = '', path = '' } = {}] = started;
+  const { body } = await tenants.ask(user, 'GET', path);
+  expect(body.error).toMatchObject({
+    error: 'RunLost',
+    message: expect.stringMatching(/was ended by SIGSEGV$/),
+  });
+});

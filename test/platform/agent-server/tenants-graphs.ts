@@ -39,6 +39,8 @@ const MEBIBYTE = 1024 * 1024;
 const kept = [];
 const hostile = {
   loop() { for (;;); },
+  crash() { process.kill(process.pid, 'SIGSEGV'); },
+  sleep: () => setTimeout(1_000),
   async allocate() {
     for (let i = 0; i < 2048; i += 1) {
       kept.push(Array.from({ length: MEBIBYTE / 8 }, (_, j) => j + 0.5));

@@ -4,7 +4,14 @@
 import { type Database, isDuplicate } from '../../store/database.ts';
 import { type CompiledQuery, sql } from '../../store/sql.ts';
 import { defineStatement } from '../../store/statement.ts';
-import { MAY_BE_BEHIND, MAY_START, startableBehind, startableOf } from './startable.ts';
+import {
+  HAS_LONE,
+  MAY_BE_BEHIND,
+  MAY_START,
+  startableAlone,
+  startableBehind,
+  startableOf,
+} from './startable.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
 
 /** A run that this process executes, as its row says. */
@@ -111,6 +118,28 @@ export function claimRuns(
   return orTaken(claimFairly(db, { owner, places, excluded: excluded.join(',') }));
 }
 
+type Alone = { readonly owner: string; readonly places: number; readonly lastParty: string | null };
+
+const claimThoseAlone = defineStatement('claim-lone-agent-runs', (db, { owner, places, lastParty }: Alone) =>
+  claim(
+    db,
+    owner,
+    sql`
+      select r.run_id from agent_runs r
+      where ${IS_PENDING} and r.run_id = any (array(${startableAlone(places, lastParty)}))
+      for update skip locked`,
+  ),
+);
+
+/** At most so many of those that are executed alone; the party that was served last comes after the others. */
+export function claimLoneRuns(
+  db: Database,
+  owner: string,
+  given: { readonly places: number; readonly lastParty: string | undefined },
+): Promise<readonly Claim[]> {
+  return orTaken(claimThoseAlone(db, { ...given, owner, lastParty: given.lastParty ?? null }));
+}
+
 /** Another process has started a run of the same thread between the look and the update: nothing was claimed. */
 async function orTaken(claimed: Promise<readonly Claim[]>): Promise<readonly Claim[]> {
   try {
@@ -162,16 +191,19 @@ export type GivenBack = {
   readonly attempt: number;
   /** Why it was lost: it counts, and waits a moment, so that runs that were lost together are not executed together again. */
   readonly loss: string | null;
+  /** It was lost with its worker: from now on it is executed alone, so that no run is lost with another one twice. */
+  readonly isAlone: boolean;
   readonly pauseMs: number;
 };
 
 const putBack = defineStatement(
   'give-agent-run-back',
-  (db, { runId, attempt, loss, pauseMs, owner }: GivenBack & { readonly owner: string }) =>
+  (db, { runId, attempt, loss, isAlone, pauseMs, owner }: GivenBack & { readonly owner: string }) =>
     sql<{ run_id: string }>`
       update agent_runs
       set status = 'pending', lease_owner = null, lease_until = null, updated_at = now(),
         losses = losses + case when ${loss}::text is null then 0 else 1 end, loss = coalesce(${loss}, loss),
+        is_alone = is_alone or ${isAlone}::boolean,
         run_after = greatest(run_after, now() + ${pauseMs}::float8 * interval '1 millisecond')
       where run_id = (
         select run_id from agent_runs
@@ -185,10 +217,16 @@ export async function giveBack(db: Database, owner: string, given: GivenBack): P
   return (await putBack(db, { ...given, owner })).length > 0;
 }
 
-/** Milliseconds until the next pending run is due; undefined where none is. */
-export async function nextDueMs(db: Database): Promise<number | undefined> {
-  const { rows } = await sql<{ ms: number | null }>`
-    select (extract(epoch from min(run_after) - now()) * 1000)::float8 as ms
+export type Pending = {
+  /** Milliseconds until the next pending run is due; undefined where none is. */
+  readonly dueMs: number | undefined;
+  /** Whether runs wait that are executed alone. */
+  readonly hasLone: boolean;
+};
+
+export async function lookAtPending(db: Database): Promise<Pending> {
+  const { rows } = await sql<{ ms: number | null; has_lone: boolean }>`
+    select (extract(epoch from min(run_after) - now()) * 1000)::float8 as ms, ${HAS_LONE} as has_lone
     from agent_runs where status = 'pending' and run_after > now()`.execute(db);
-  return rows[0]?.ms ?? undefined;
+  return { dueMs: rows[0]?.ms ?? undefined, hasLone: rows[0]?.has_lone ?? false };
 }

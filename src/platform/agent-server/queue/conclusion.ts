@@ -3,7 +3,7 @@
 import type { JsonText, ThrownError } from '../../../agent-worker/protocol/messages.ts';
 import { describeBug } from '../../../base/log.ts';
 import type { RunEventWriter } from '../streams/run-streams.ts';
-import { type Claim, giveBack } from './claims.ts';
+import { type Claim, type GivenBack, giveBack } from './claims.ts';
 import { type Ending, endRun, removeProgress, removeRun } from './ending.ts';
 import { type Attempted, attemptRun, type ExecutionParts } from './execution.ts';
 import { untilAvailable } from './patience.ts';
@@ -62,9 +62,11 @@ function conclude(parts: Conclusion, scope: Scope, attempted: Attempted): Promis
     case 'rollback':
       return rollBack(parts, scope);
     case 'drained':
-      return putBack(parts, scope, null);
-    case 'again':
-      return putBack(parts, scope, attempted.loss);
+      return putBack(parts, scope, { loss: null, isAlone: false, pauseMs: 0 });
+    case 'again': {
+      const { loss, isAlone } = attempted;
+      return putBack(parts, scope, { loss, isAlone, pauseMs: parts.pauseMs(scope.claim.losses + 1) });
+    }
     case 'lost':
       return Promise.resolve({ kind: 'lost' });
   }
@@ -147,12 +149,11 @@ async function rollBack(parts: Conclusion, { claim, control }: Scope): Promise<C
 async function putBack(
   parts: Conclusion,
   { claim, control }: Scope,
-  loss: string | null,
+  back: Omit<GivenBack, 'runId' | 'attempt'>,
 ): Promise<Concluded> {
   const { store, owner } = parts;
   const { run_id: runId, attempt } = claim;
-  const pauseMs = loss === null ? 0 : parts.pauseMs(claim.losses + 1);
-  const given = { runId, attempt, loss, pauseMs };
+  const given = { ...back, runId, attempt };
   const isPending = await untilAvailable(control.lost, () => giveBack(store.db, owner, given));
   return { kind: isPending ? 'given_back' : 'lost' };
 }

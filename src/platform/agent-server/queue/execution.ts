@@ -36,8 +36,8 @@ export type Attempted =
   | { readonly kind: 'interrupt' | 'rollback' | 'timeout' }
   /** Another attempt follows. */
   | { readonly kind: 'drained' }
-  /** Another one follows, and this one counts as a loss. */
-  | { readonly kind: 'again'; readonly loss: string }
+  /** Another one follows. With a `loss` this one counts, and with `isAlone` the others are executed alone. */
+  | { readonly kind: 'again'; readonly loss: string | null; readonly isAlone: boolean }
   /** Another process has the run. */
   | { readonly kind: 'lost' };
 
@@ -50,11 +50,6 @@ function toExhausted(loss: string | null): ThrownError {
   return { error: 'RunLost', message };
 }
 
-/** Of a worker, by the kind of its error. */
-const LOSSES: Readonly<Record<string, string>> = {
-  blocked: 'its worker did not respond for long',
-  protocol: 'its worker broke the protocol',
-};
 const NO_USER = {
   error: 'RunUserUnavailable',
   message: 'The user of this run cannot be read, so the run was not executed',
@@ -109,7 +104,9 @@ async function runOnWorker(
   const waiting = overdue();
   // Its end after that of the run is nobody's.
   waiting.catch(() => undefined);
-  const running = workers.run(toRunToStart(claim, user), { cancel: control.signal, checkpoints, onEvents });
+  const { is_alone: isAlone } = claim;
+  const options = { cancel: control.signal, isAlone, checkpoints, onEvents };
+  const running = workers.run(toRunToStart(claim, user), options);
   running.catch(() => undefined);
   try {
     return await Promise.race([running, waiting]);
@@ -156,14 +153,16 @@ function decideFailure(log: Log, claim: Claim, { intent }: RunControl, error: un
   if (error instanceof Error && error.name === 'LostRun') return { kind: 'lost' };
   if (!(error instanceof WorkerError)) {
     log.error({ ...describeBug(error), ...of }, 'a run could not be executed');
-    return { kind: 'again', loss: 'its server could not store or read what it needed' };
+    return { kind: 'again', loss: 'its server could not store or read what it needed', isAlone: false };
+  }
+  if (error.kind === 'unavailable') {
+    log.warn(of, 'no worker could take a run');
+    return { kind: 'again', loss: null, isAlone: false };
   }
   if (error.isRetryable || error.reason !== undefined) {
-    log.warn({ ...of, reason: error.kind }, 'the worker of a run was lost');
-    return {
-      kind: 'again',
-      loss: LOSSES[error.kind] ?? 'its worker has ended, by a crash, a signal or for lack of memory',
-    };
+    const { kind: reason, why = 'has ended' } = error;
+    log.warn({ ...of, reason, why }, 'the worker of a run was lost');
+    return { kind: 'again', loss: `its worker ${why}`, isAlone: true };
   }
   const { thrown } = error;
   const { error: name, message } = thrown ?? { error: 'Error', message: error.message };

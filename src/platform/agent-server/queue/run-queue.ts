@@ -4,8 +4,9 @@ import { setTimeout } from 'node:timers/promises';
 import { describeBug } from '../../../base/log.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
 import type { RunNotice, RunNotices } from '../streams/run-notices.ts';
-import { type Claim, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
+import { type Claim, claimLoneRuns, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
 import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
+import { LonePlaces } from './lone-places.ts';
 import { RunControl } from './run-control.ts';
 import { RunPlaces } from './run-places.ts';
 import { createUpkeep, type Upkeep } from './upkeep.ts';
@@ -40,6 +41,8 @@ export type RunQueueParts = Omit<Conclusion, 'pauseMs'> & {
   readonly notices: Pick<RunNotices, 'send' | 'subscribe'>;
   /** Runs at once. */
   readonly places: number;
+  /** Of them, runs that are executed alone. */
+  readonly lonePlaces: number;
   readonly drainMs: number;
   readonly renewalMs?: number;
   /** Between looks for runs that are due, or that another process has lost. */
@@ -65,6 +68,7 @@ class ProcessQueue implements RunQueue {
   readonly #parts: RunQueueParts;
   readonly #execution: Conclusion;
   readonly #places: RunPlaces;
+  readonly #lone: LonePlaces;
   readonly #running = new Map<string, Running>();
   readonly #upkeep: Upkeep;
   #renewal: NodeJS.Timeout | undefined;
@@ -80,7 +84,12 @@ class ProcessQueue implements RunQueue {
     // Runs that were lost together may be lost because of one of them: they begin apart.
     this.#execution = { ...parts, pauseMs: (losses) => Math.random() * losses * pauseMs };
     this.#places = new RunPlaces(parts.places);
-    this.#upkeep = createUpkeep({ ...parts, everyMs: parts.upkeepMs ?? UPKEEP_MS, onDue: () => this.wake() });
+    this.#lone = new LonePlaces(parts.lonePlaces);
+    const onDue = (hasLone: boolean): void => {
+      if (hasLone) this.#lone.want();
+      this.wake();
+    };
+    this.#upkeep = createUpkeep({ ...parts, everyMs: parts.upkeepMs ?? UPKEEP_MS, onDue });
   }
 
   get isStopped(): boolean {
@@ -139,8 +148,10 @@ class ProcessQueue implements RunQueue {
     const { store, owner, log } = this.#parts;
     while (this.#isWanted && !this.#isDraining && this.#places.free > 0) {
       this.#isWanted = false;
-      const batch = this.#places.batch();
       try {
+        await this.#claimLone();
+        if (this.#places.free <= 0) return;
+        const batch = this.#places.batch();
         const claimed = await claimRuns(store.db, owner, batch);
         for (const one of claimed) this.#start(one);
         if (claimed.length === batch.places) this.#isWanted = true;
@@ -149,6 +160,17 @@ class ProcessQueue implements RunQueue {
         log.warn(describeBug(error), 'no runs could be claimed');
       }
     }
+  }
+
+  /** Before others: they have waited for their place. */
+  async #claimLone(): Promise<void> {
+    const { store, owner } = this.#parts;
+    const places = this.#lone.ask(this.#places.free);
+    if (places === 0) return;
+    const { lastParty } = this.#lone;
+    const claimed = await claimLoneRuns(store.db, owner, { places, lastParty });
+    for (const one of claimed) this.#start(one);
+    if (claimed.length === places) this.#lone.want();
   }
 
   cancel(runId: string, action: Cancellation): void {
@@ -167,6 +189,7 @@ class ProcessQueue implements RunQueue {
     // An attempt of this process whose lease had run out.
     this.#running.get(claim.run_id)?.control.end('lost');
     this.#places.take(claim.party);
+    if (claim.is_alone) this.#lone.take(claim.party);
     const startedMs = performance.now();
     const execution = executeRun(this.#execution, claim, control);
     const done = execution.then((concluded) => this.#finish(claim, concluded, performance.now() - startedMs));
@@ -175,10 +198,11 @@ class ProcessQueue implements RunQueue {
   }
 
   #finish(
-    { run_id: runId, thread_id: threadId, party, attempt }: Claim,
+    { run_id: runId, thread_id: threadId, party, attempt, is_alone: isAlone }: Claim,
     concluded: Concluded,
     ms: number,
   ): void {
+    if (isAlone) this.#lone.leave();
     const { log, notices } = this.#parts;
     if (this.#running.get(runId)?.claim.attempt === attempt) this.#running.delete(runId);
     this.#places.leave(party);

@@ -1,8 +1,14 @@
 // Which pending runs may start, as SQL: of a thread the first one that is due, while no other runs. What a claim reads is bounded,
-// however many runs wait behind others of their threads.
+// however many runs wait behind others of their threads. Runs that are executed alone are claimed apart from all others.
 import { sql } from '../../store/sql.ts';
 
-const RUNNING_THREADS = sql`(select o.thread_id from agent_runs o where o.status = 'running')`;
+/** An index has the few pending runs that were executed before. */
+const LONE = sql`o.status = 'pending' and o.attempt > 0 and o.is_alone`;
+
+/** Those in which a run runs, and those whose next one is executed alone. */
+const TAKEN_THREADS = sql`(
+  select o.thread_id from agent_runs o where o.status = 'running'
+  union all select o.thread_id from agent_runs o where ${LONE})`;
 
 /** Of the run `r`. One that was executed before comes first, and nothing overtakes it: its thread may be in the middle of it. */
 export const MAY_START = sql<boolean>`
@@ -45,7 +51,7 @@ export function startableOf(places: number) {
     select r.run_after, r.position, r.thread_id from (
       select r.run_after, r.position, r.thread_id from agent_runs r where ${DUE} and ${after}
       order by r.run_after, r.position limit ${sql.lit(BLOCKED)}
-    ) r where r.thread_id not in ${RUNNING_THREADS}`;
+    ) r where r.thread_id not in ${TAKEN_THREADS}`;
   return sql`
     with recursive waiting as (
       (select r.run_after, r.position, r.thread_id, array[r.thread_id] as seen from (${next(sql`true`)}) r limit 1)
@@ -81,6 +87,22 @@ export function startableBehind(places: number) {
     )
     select h.run_id, h.run_after, h.position, h.party
     from threads cross join lateral (${nextOf(sql`threads.thread_id`)}) h
-    where threads.thread_id not in ${RUNNING_THREADS}
+    where threads.thread_id not in ${TAKEN_THREADS}
+    limit ${places}`;
+}
+
+/** Whether runs wait that are executed alone. */
+export const HAS_LONE = sql<boolean>`exists (select from agent_runs o where ${LONE})`;
+
+/**
+ * Runs that are executed alone and may start, at most so many, in the order in which they are due. Those of the given party come after
+ * all others: with it the parties take turns.
+ */
+export function startableAlone(places: number, lastParty: string | null) {
+  return sql`
+    select h.run_id from (select distinct o.thread_id from agent_runs o where ${LONE}) t
+    cross join lateral (${nextOf(sql`t.thread_id`)}) h
+    where t.thread_id not in (select o.thread_id from agent_runs o where o.status = 'running')
+    order by (h.party is not distinct from ${lastParty}::text), h.run_after, h.position
     limit ${places}`;
 }

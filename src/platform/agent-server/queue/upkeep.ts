@@ -3,14 +3,14 @@
 import { describeBug, type Log } from '../../../base/log.ts';
 import type { Store } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import { freeLostRuns, nextDueMs } from './claims.ts';
+import { freeLostRuns, lookAtPending } from './claims.ts';
 
 export type UpkeepParts = {
   readonly store: Pick<Store, 'db'>;
   readonly log: Log;
   readonly everyMs: number;
-  /** There may be runs to claim. */
-  onDue(): void;
+  /** There may be runs to claim, with `hasLone` such that are executed alone. */
+  onDue(hasLone: boolean): void;
 };
 
 export type Upkeep = {
@@ -38,12 +38,13 @@ export function createUpkeep({ store, log, everyMs, onDue }: UpkeepParts): Upkee
     try {
       if (withheld > 0) withheld -= 1;
       else if ((await freeLostRuns(store.db)) > 0) log.warn('runs of a lost process are executed again');
-      const ms = await nextDueMs(store.db);
+      const { dueMs: ms, hasLone } = await lookAtPending(store.db);
       clearTimeout(due);
-      if (ms !== undefined && ms < everyMs) due = setTimeout(onDue, Math.max(1, Math.ceil(ms))).unref();
+      if (ms !== undefined && ms < everyMs)
+        due = setTimeout(() => onDue(hasLone), Math.max(1, Math.ceil(ms))).unref();
       looks += 1;
       if (looks % SWEEP_EVERY_LOOKS === 1) await sweepResults(store.db);
-      onDue();
+      onDue(hasLone);
     } catch (error) {
       withheld = LOOKS_AFTER_LOSS;
       log.warn(describeBug(error), 'the runs that are due could not be read');

@@ -31,6 +31,8 @@ export type CallOptions = {
 export type RunOptions = {
   /** Its reason is the CancelReason of the run. */
   readonly cancel: AbortSignal;
+  /** In a worker that is started for this run, and ends with it. */
+  readonly isAlone?: boolean;
   readonly checkpoints: ServerCallPort;
   /** One at a time. Resolves when more may come: until then the graph is slowed. What it throws cancels the run as `lost`. */
   onEvents(events: readonly WorkerEvent[]): Promise<void>;

@@ -48,7 +48,8 @@ export class RunCall implements WorkerCall {
 
   /** Another run holds up its worker: one of which nothing has come is begun elsewhere. */
   block(): void {
-    if (!this.#hasBegun) this.#abandon('lost', new WorkerError('blocked'));
+    if (this.#hasBegun || this.#options.isAlone === true) return;
+    this.#abandon('lost', new WorkerError('blocked', 'did not respond when the run was to begin'));
   }
 
   receive(message: CallMessage, bytes: number): boolean {

@@ -24,11 +24,16 @@ export async function startGraphWorkers(parts: PoolParts): Promise<GraphWorkers>
     loaded,
     call: (method, params, options = {}) => callOnce(pool, method, params, options),
     async run(params, options) {
-      const worker = await pool.acquire(options.cancel);
-      const create = (link: CallLink): RunCall => new RunCall(link, options, parts.limits.cancelMs);
-      const call = begin(worker, create, 'run.start', params);
-      call.watch();
-      return call.result;
+      const { isAlone = false, cancel } = options;
+      const worker = await (isAlone ? pool.startAlone(cancel) : pool.acquire(cancel));
+      try {
+        const create = (link: CallLink): RunCall => new RunCall(link, options, parts.limits.cancelMs);
+        const call = begin(worker, create, 'run.start', params);
+        call.watch();
+        return await call.result;
+      } finally {
+        if (isAlone) worker.close();
+      }
     },
     async request(request, body, { signal }) {
       const worker = await pool.acquire(signal);

@@ -2,10 +2,10 @@
 import type { CallFailure, CancelReason } from '../../../agent-worker/protocol/messages.ts';
 
 /**
- * `lost`: the worker has ended. `blocked`: it did not respond. `protocol`: it broke the protocol, and was ended. The others are
- * the result of the call, as the worker gave it.
+ * `lost`: the worker has ended. `blocked`: it did not respond. `protocol`: it broke the protocol, and was ended. `unavailable`: no
+ * worker could take the call, which has reached none. The others are the result of the call, as the worker gave it.
  */
-export type WorkerErrorKind = 'lost' | 'blocked' | 'protocol' | CallFailure['kind'];
+export type WorkerErrorKind = 'lost' | 'blocked' | 'protocol' | 'unavailable' | CallFailure['kind'];
 
 /** What code of the deployment threw. */
 export type Thrown = Omit<Extract<CallFailure, { readonly kind: 'thrown' }>, 'kind'>;
@@ -14,6 +14,7 @@ const MESSAGES: Readonly<Record<Exclude<WorkerErrorKind, CallFailure['kind']>, s
   lost: 'The worker has ended',
   blocked: 'The worker does not respond',
   protocol: 'The worker has broken the protocol',
+  unavailable: 'No worker can take the call',
 };
 
 export class WorkerError extends Error {
@@ -21,11 +22,14 @@ export class WorkerError extends Error {
   readonly kind: WorkerErrorKind;
   /** What the worker responded; undefined where it did not. */
   readonly failure: CallFailure | undefined;
+  /** What has become of the worker, after `its worker`: `was ended by SIGSEGV`. */
+  readonly why: string | undefined;
 
-  constructor(failure: CallFailure | keyof typeof MESSAGES) {
+  constructor(failure: CallFailure | keyof typeof MESSAGES, why?: string) {
     super(typeof failure === 'string' ? MESSAGES[failure] : describe(failure));
     this.kind = typeof failure === 'string' ? failure : failure.kind;
     this.failure = typeof failure === 'string' ? undefined : failure;
+    this.why = why;
   }
 
   /** What code of the deployment threw: an error of its own, or an HTTPException of a handler with status and headers. */

@@ -12,6 +12,8 @@ const PERIOD_MS = 1000;
 /** Of one stream: what is read in a slice of time, whether it is written or not. */
 const SLICE_BYTES = 256 * 1024;
 const SLICE_MS = 50;
+/** V8 writes it in one piece. */
+const OUT_OF_HEAP = 'JavaScript heap out of memory';
 
 export class WorkerOutput {
   readonly #log: Log;
@@ -19,10 +21,22 @@ export class WorkerOutput {
   #lines = 0;
   #dropped = 0;
   #period: NodeJS.Timeout | undefined;
+  readonly #closed: Promise<void>[] = [];
+  #isOutOfHeap = false;
 
   constructor(log: Log, pid: number | undefined) {
     this.#log = log;
     this.#pid = pid;
+  }
+
+  /** V8 has written that it has no heap left. */
+  get isOutOfHeap(): boolean {
+    return this.#isOutOfHeap;
+  }
+
+  /** Resolves when all that it has written is read. */
+  async closed(): Promise<void> {
+    await Promise.all(this.#closed);
   }
 
   write(level: LogLevel, source: 'stdout' | 'stderr' | 'log', text: string): void {
@@ -47,14 +61,19 @@ export class WorkerOutput {
       stream.resume();
     };
     stream.on('data', (piece: Buffer) => {
-      rest = this.#writeLines(source, rest, decoder.write(piece));
+      const text = decoder.write(piece);
+      if (source === 'stderr' && text.includes(OUT_OF_HEAP)) this.#isOutOfHeap = true;
+      rest = this.#writeLines(source, rest, text);
       bytes += piece.length;
       slice ??= setTimeout(onSlice, SLICE_MS);
       if (bytes >= SLICE_BYTES) stream.pause();
     });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#closed.push(promise);
     stream.once('close', () => {
       clearTimeout(slice);
       if (rest !== '') this.write('info', source, rest);
+      resolve();
     });
     // What it has written is read; nothing else depends on it.
     stream.on('error', () => stream.destroy());

@@ -1,5 +1,5 @@
 // The workers of this process: one at start, more when those that there are have work, each replaced when it ends. A call goes
-// to the one with the least to do among those that respond.
+// to the one with the least to do among those that respond. Beside them are those that were started for one run alone.
 import type { Loaded } from '../../../agent-worker/protocol/messages.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Deployment } from '../configuration/deployment.ts';
@@ -25,6 +25,7 @@ export class WorkerPool {
   readonly #parts: PoolParts;
   readonly #budget: TurnBudget;
   readonly #workers: Set<Worker> = new Set();
+  readonly #alone: Set<Worker> = new Set();
   /** Those who wait for a worker that can take a call. */
   readonly #waiting: Set<() => void> = new Set();
   #hasStarted = false;
@@ -53,15 +54,37 @@ export class WorkerPool {
       this.#grow(worker);
       if (worker !== undefined) return worker;
       const leftMs = deadlineMs - performance.now();
-      if (this.#isClosed || leftMs <= 0) throw new WorkerError('lost');
+      if (this.#isClosed || leftMs <= 0) throw new WorkerError('unavailable');
       await this.#changed(leftMs, signal);
+    }
+  }
+
+  /** Resolves with a worker that nobody else gets: whoever asks for it closes it. Rejects with a WorkerError. */
+  async startAlone(signal: AbortSignal): Promise<Worker> {
+    if (this.#isClosed) throw new WorkerError('unavailable');
+    const worker = this.#create(() => undefined);
+    this.#alone.add(worker);
+    void worker.ended.then(() => this.#alone.delete(worker));
+    const onAbort = (): void => worker.close();
+    signal.addEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
+    try {
+      await worker.ready;
+      return worker;
+    } catch (error) {
+      if (signal.aborted) throw new WorkerError({ kind: 'cancelled', reason: cancelReasonOf(signal) });
+      const why = error instanceof Error ? error.message : undefined;
+      this.#parts.log.error({ why }, 'a worker for one run has not started');
+      throw new WorkerError('unavailable');
+    } finally {
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#restart);
-    const workers = [...this.#workers];
+    const workers = [...this.#workers, ...this.#alone];
     for (const worker of workers) worker.close();
     this.#wake();
     await Promise.all(workers.map(({ ended }) => ended));
@@ -88,20 +111,24 @@ export class WorkerPool {
   }
 
   #add(): Worker {
-    const { deployment, limits, log, program } = this.#parts;
-    const { root, env, load } = deployment;
-    const file = program === undefined ? {} : { file: program };
-    const process = startProcess({ ...file, root, env, heapMegabytes: limits.heapMegabytes }, log);
     const onPulse = (): void => {
       // In place of the one that does not respond, or is to be replaced.
       const chosen = this.#choose();
       if (chosen === undefined || chosen.isWorn) this.#grow(chosen);
       this.#wake();
     };
-    const worker = new Worker({ process, deployment: load, limits, budget: this.#budget, log, onPulse });
+    const worker = this.#create(onPulse);
     this.#workers.add(worker);
     void this.#watch(worker);
     return worker;
+  }
+
+  #create(onPulse: () => void): Worker {
+    const { deployment, limits, log, program } = this.#parts;
+    const { root, env, load } = deployment;
+    const file = program === undefined ? {} : { file: program };
+    const process = startProcess({ ...file, root, env, heapMegabytes: limits.heapMegabytes }, log);
+    return new Worker({ process, deployment: load, limits, budget: this.#budget, log, onPulse });
   }
 
   async #watch(worker: Worker): Promise<void> {

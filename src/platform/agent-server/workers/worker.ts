@@ -1,5 +1,6 @@
 // One worker from its start to its end: hello, load and ready, calls in both directions, and whether it responds. It ends with
 // its process, when it breaks the protocol, and when it has not responded for long; everything that runs in it fails then.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkerCalls } from '../../../agent-worker/protocol/calls.ts';
 import { ProtocolError } from '../../../agent-worker/protocol/frame.ts';
 import {
@@ -15,6 +16,7 @@ import type { TurnBudget } from './turn-budget.ts';
 import type { CallLink, WorkerCall } from './worker-call.ts';
 import { WorkerChannel } from './worker-channel.ts';
 import { WorkerError } from './worker-error.ts';
+import { describeExit, isAborted } from './worker-exit.ts';
 import type { WorkerLimits } from './worker-limits.ts';
 import { WorkerOutput } from './worker-output.ts';
 import type { WorkerProcess } from './worker-process.ts';
@@ -43,6 +45,9 @@ export class WorkerStartError extends Error {
 
 type EndKind = 'lost' | 'blocked' | 'protocol';
 
+/** For a process to end whose channel has, and for what it has written before. */
+const EXIT_MS = 1_000;
+
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #channel: WorkerChannel;
@@ -55,8 +60,9 @@ export class Worker {
   readonly #ready: PromiseWithResolvers<Loaded> = Promise.withResolvers();
   readonly #ended: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #startLimit: NodeJS.Timeout;
+  #exitLimit: NodeJS.Timeout | undefined;
   #state: 'started' | 'loading' | 'ready' | 'ended' = 'started';
-  #isUnexplained = false;
+  #isSettled = false;
   #nextId = 0;
 
   constructor(parts: WorkerParts) {
@@ -64,10 +70,10 @@ export class Worker {
     this.#parts = parts;
     this.#channel = new WorkerChannel(process.channel, budget, {
       onMessage: (message, bytes) => this.#receive(message, bytes),
-      onEnd: (error) => {
-        this.#isUnexplained = error === undefined && this.#state !== 'ended';
-        this.#end(error === undefined ? 'lost' : 'protocol', error?.message);
-      },
+      onEnd: (error) =>
+        error === undefined
+          ? this.#expectExit()
+          : this.#end('protocol', `broke the protocol: ${error.message}`),
     });
     this.#asked = new ServerCallTable({
       ...{ log, maxBytes: limits.askedBytes },
@@ -80,7 +86,7 @@ export class Worker {
     this.#pulse = new WorkerPulse(limits, {
       ping: (sequence) => void this.#channel.send({ type: 'ping', sequence }),
       onChange: () => this.#onPulse(),
-      onDead: () => this.#end('blocked', `no response for ${limits.killMs} ms`),
+      onDead: () => this.#end('blocked', `did not respond for ${limits.killMs / 1000} seconds`),
     });
     this.#output = new WorkerOutput(log, process.pid);
     this.#output.follow(process.stdout, 'stdout');
@@ -137,7 +143,7 @@ export class Worker {
       leave: () => void setTimeout(() => this.#abandon(id), this.#parts.limits.cancelMs).unref(),
     });
     if (this.#state === 'ended') {
-      call.fail(new WorkerError('lost'));
+      call.fail(new WorkerError('lost', 'had ended when the call was to begin'));
       return call;
     }
     this.#channel.send({ type: 'call', id, method, params });
@@ -223,28 +229,54 @@ export class Worker {
     this.#parts.onPulse();
   }
 
-  #exit(how: string): void {
-    if (this.#state !== 'ended') this.#end('lost', how);
-    // Its channel has ended first, which does not say why.
-    else if (this.#isUnexplained) this.#report('lost', how);
+  async #exit(how: string): Promise<void> {
+    if (!this.#isSettled) {
+      this.#stop();
+      // The reason may be among what is still to be read.
+      if (isAborted(how))
+        await Promise.race([this.#output.closed(), pause(EXIT_MS, undefined, { ref: false })]);
+      const { isOutOfHeap } = this.#output;
+      this.#settle(
+        'lost',
+        describeExit({ how, isOutOfHeap, heapMegabytes: this.#parts.limits.heapMegabytes }),
+      );
+    }
     // What it has started is in its group.
     this.#parts.process.kill();
     this.#ended.resolve();
   }
 
-  #end(kind: EndKind, why: string | undefined): void {
+  /** Its channel has ended, which does not say why: the end of its process does, soon. */
+  #expectExit(): void {
     if (this.#state === 'ended') return;
-    const { process } = this.#parts;
+    this.#stop();
+    this.#exitLimit = setTimeout(() => this.#settle('lost', 'closed its channel'), EXIT_MS);
+  }
+
+  #end(kind: EndKind, why: string | undefined): void {
+    this.#stop();
+    this.#settle(kind, why);
+  }
+
+  /** It gets nothing more. */
+  #stop(): void {
+    if (this.#state === 'ended') return;
     this.#state = 'ended';
     clearTimeout(this.#startLimit);
     this.#pulse.stop();
     this.#channel.close();
-    process.kill();
+  }
+
+  #settle(kind: EndKind, why: string | undefined): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    clearTimeout(this.#exitLimit);
+    this.#parts.process.kill();
     const calls = [...this.#calls.values()];
     this.#calls.clear();
     this.#abandoned.clear();
     if (why !== undefined) this.#report(kind, why);
-    const error = new WorkerError(kind);
+    const error = new WorkerError(kind, why);
     for (const call of calls) call.fail(error);
     this.#ready.reject(new WorkerStartError(`a worker has not started: ${why ?? 'it has ended'}`));
   }

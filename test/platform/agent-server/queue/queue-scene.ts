@@ -162,7 +162,16 @@ function createProcess(store: Store, bus: Bus, given: Partial<RunQueueParts>): P
   };
   const logged: string[] = [];
   const queue = createRunQueue({
-    ...{ store, notices: bus, owner: randomUUID(), places: 8, timeoutMs: 60_000, drainMs: 0, pauseMs: 0 },
+    ...{
+      store,
+      notices: bus,
+      owner: randomUUID(),
+      places: 8,
+      lonePlaces: 1,
+      timeoutMs: 60_000,
+      drainMs: 0,
+      pauseMs: 0,
+    },
     ...{ renewalMs: 20, upkeepMs: 20 },
     log: createLog('info', { write: (line) => void logged.push(line) }),
     workers: createScriptedWorkers(executing, (runId) => happened(`started ${runId}`)),

@@ -169,17 +169,56 @@ describe('a run that is lost', () => {
     const one = scene.addProcess();
     const { row } = await scene.create({ threadId: await scene.addThread() }, one);
     for (const attempt of [1, 2, 3]) {
-      const { params, fail } = await one.started(row.run_id);
+      const { params, options, fail } = await one.started(row.run_id);
       expect([params.attempt, params.is_resumed]).toEqual([attempt, attempt > 1]);
-      fail(new WorkerError(attempt === 2 ? 'blocked' : 'lost'));
+      // Whatever it does, it does it to itself from then on.
+      expect(options.isAlone).toBe(attempt > 1);
+      fail(attempt === 2 ? new WorkerError('blocked') : new WorkerError('lost', 'was ended by SIGSEGV'));
     }
     await one.ended(row.run_id);
+    const message = expect.stringMatching(/the last time its worker was ended by SIGSEGV$/);
     expect(await rowOf(row.run_id)).toMatchObject({
-      status: 'error',
-      losses: 3,
-      output: { error: 'RunLost', message: expect.stringContaining('the last time its worker has ended') },
+      ...{ status: 'error', losses: 3, is_alone: true, output: { error: 'RunLost', message } },
     });
     expect(one.events.get(row.run_id)?.map(({ event }) => event)).toEqual(['error']);
+    await one.queue.close();
+  });
+
+  it('with others is executed alone, one at a time, and others go on meanwhile', async () => {
+    const one = scene.addProcess();
+    const ids: string[] = [];
+    for (const identity of ['ada', 'ada', 'ada', 'bob'])
+      ids.push((await scene.create({ threadId: await scene.addThread(), identity }, one)).row.run_id);
+    for (const { fail } of await Promise.all(ids.map((id) => one.started(id)))) fail(new WorkerError('lost'));
+    const order: string[] = [];
+    while (order.length < ids.length) {
+      await expect.poll(() => one.executing.size).toBe(1);
+      const [id = ''] = one.executing.keys();
+      const { end } = await one.started(id);
+      // One that was never lost passes them.
+      const other = await scene.create({ threadId: await scene.addThread() }, one);
+      const { options, end: endOther } = await one.started(other.row.run_id);
+      expect(options.isAlone).toBe(false);
+      expect([...one.executing.keys()]).toEqual([id, other.row.run_id]);
+      endOther();
+      await one.ended(other.row.run_id);
+      order.push(id);
+      end();
+      await one.ended(id);
+    }
+    // However many runs one user has lost, the other one has the second place.
+    expect(order.indexOf(ids[3] ?? '')).toBeLessThan(2);
+    await one.queue.close();
+  });
+
+  it('before it has reached a worker has lost nothing', async () => {
+    const one = scene.addProcess();
+    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
+    for (let attempt = 1; attempt <= 4; attempt += 1)
+      (await one.started(row.run_id)).fail(new WorkerError('unavailable'));
+    (await one.started(row.run_id)).end();
+    await one.ended(row.run_id);
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'success', losses: 0, is_alone: false });
     await one.queue.close();
   });
 

@@ -2,7 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import '../../../../src/platform/agent-server/queue/startable.ts';
-import { claimRun, claimRuns } from '../../../../src/platform/agent-server/queue/claims.ts';
+import {
+  claimLoneRuns,
+  claimRun,
+  claimRuns,
+  lookAtPending,
+} from '../../../../src/platform/agent-server/queue/claims.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
 import { createAgentRows } from '../../../support/agent-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
@@ -23,17 +28,19 @@ type Given = {
   readonly attempt?: number;
   /** Seconds from now. */
   readonly due?: number;
+  readonly isAlone?: boolean;
 };
 
 const addThread = () => createAgentRows(database.store).addThread();
 
 /** Pending runs, by their position. */
-async function add(threadId: string, { count = 1, party = '', attempt = 0, due = -1 }: Given = {}) {
+async function add(threadId: string, given: Given = {}) {
+  const { count = 1, party = '', attempt = 0, due = -1, isAlone = false } = given;
   const { rows } = await sql<{ run_id: string }>`
     insert into agent_runs (run_id, thread_id, assistant_id, assistant_version, graph_id, kwargs, multitask_strategy, party,
-      attempt, run_after)
+      attempt, is_alone, run_after)
     select gen_random_uuid(), ${threadId}, ${assistantId}, 1, 'agent', '{}', 'enqueue', ${party}, ${attempt},
-      now() + ${due}::int * interval '1 second' from generate_series(1, ${count}::int)
+      ${isAlone}::boolean, now() + ${due}::int * interval '1 second' from generate_series(1, ${count}::int)
     returning run_id`.execute(database.store.db);
   return rows.map(({ run_id: id }) => id);
 }
@@ -85,4 +92,28 @@ it('what waits behind many that cannot start', async () => {
   expect(await claim(8, ['a'])).toEqual([]);
   expect(await claim()).toEqual([behind]);
   expect(await claim()).toEqual([]);
+});
+
+const claimLone = async (places: number, lastParty?: string): Promise<readonly string[]> =>
+  (await claimLoneRuns(database.store.db, randomUUID(), { places, lastParty })).map(({ run_id: id }) => id);
+
+it('those that are executed alone are in the way of none, and claimed apart, by turns', async () => {
+  const lost = { attempt: 1, isAlone: true };
+  for (let n = 0; n < 10; n += 1) {
+    const thread = await addThread();
+    await add(thread, { ...lost, party: 'eve', due: -60 + n });
+    await add(thread, { party: 'eve', due: -60 });
+  }
+  const [first] = await add(await addThread(), { ...lost, party: 'ada', due: -5 });
+  const [later] = await add(await addThread(), { ...lost, party: 'ada', due: 3600 });
+  const [other] = await add(await addThread(), { party: 'eve' });
+  expect(await lookAtPending(database.store.db)).toMatchObject({ hasLone: true });
+  expect(await claim(2)).toEqual([other]);
+  expect(await claim(2)).toEqual([]);
+  expect(await claimLone(1, 'eve')).toEqual([first]);
+  expect(await claimLone(1, 'ada')).toHaveLength(1);
+  const rest = await claimLone(100);
+  expect(rest).toHaveLength(9);
+  expect(rest).not.toContain(later);
+  expect(await claimLone(100)).toEqual([]);
 });

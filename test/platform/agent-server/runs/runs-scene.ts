@@ -63,7 +63,8 @@ export async function createRunsScene(gate: Gate): Promise<RunsScene> {
   const executing = new Map<string, Executed>();
   const moments = new EventEmitter();
   const queue = createRunQueue({
-    ...{ store, notices, owner: streams.processId, places: 8, timeoutMs: 60_000, drainMs: 0, log, streams },
+    ...{ store, notices, owner: streams.processId, places: 8, lonePlaces: 1, log, streams },
+    ...{ timeoutMs: 60_000, drainMs: 0 },
     workers: createScriptedWorkers(executing, (runId) => moments.emit('started', runId)),
     createCheckpoints: (scope) => createCheckpointPort(store, scope),
     openUser: async () => ({ headers: {} }),

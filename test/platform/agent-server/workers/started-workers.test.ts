@@ -134,7 +134,8 @@ describe('a worker', () => {
     const waiting = workers.run(...testRun('ignore'));
     const exit = workers.run(...testRun('exit'));
     const errors = await Promise.allSettled([waiting, exit]);
-    expect(errors).toMatchObject([{ reason: { kind: 'lost' } }, { reason: { kind: 'lost' } }]);
+    const reason = { kind: 'lost', why: 'ended by itself with exit code 3' };
+    expect(errors).toMatchObject([{ reason }, { reason }]);
     expect(await resultOf(workers, 'facts')).toMatchObject({ pid: expect.any(Number) });
   });
 
@@ -144,19 +145,21 @@ describe('a worker', () => {
     expect(lives(child)).toBe(true);
     const run = workers.run(...testRun('ignore'));
     process.kill(pid, 'SIGKILL');
-    await expect(run).rejects.toMatchObject({ kind: 'lost' });
+    await expect(run).rejects.toMatchObject({ kind: 'lost', why: expect.stringContaining('SIGKILL') });
     while (lives(child)) await new Promise(setImmediate);
   });
 
   it('that runs out of its heap ends alone', { tags: 'long' }, async () => {
-    await expect(workers.run(...testRun('allocate'))).rejects.toMatchObject({ kind: 'lost' });
+    const why = 'reached its memory limit of 40 MiB';
+    await expect(workers.run(...testRun('allocate'))).rejects.toMatchObject({ kind: 'lost', why });
     expect(await resultOf(workers, 'facts')).toBeDefined();
   });
 
   it.each(['garbage', 'unknownMessage'])('that breaks the protocol is ended: %s', async (action) => {
     const other = workers.run(...testRun('wait'));
     const errors = await Promise.allSettled([other, workers.run(...testRun(action))]);
-    expect(errors).toMatchObject([{ reason: { kind: 'protocol' } }, { reason: { kind: 'protocol' } }]);
+    const reason = { kind: 'protocol', why: expect.stringContaining('broke the protocol: ') };
+    expect(errors).toMatchObject([{ reason }, { reason }]);
     expect(await resultOf(workers, 'facts')).toBeDefined();
   });
 
@@ -173,7 +176,8 @@ describe('a worker', () => {
     // Asked again of another one, while the first loops.
     const { pid } = JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }));
     expect(lives(pid)).toBe(true);
-    await expect(run).rejects.toMatchObject({ kind: 'blocked', isRetryable: true });
+    const why = 'did not respond for 1.5 seconds';
+    await expect(run).rejects.toMatchObject({ kind: 'blocked', isRetryable: true, why });
     expect(JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }))).toMatchObject({ pid });
   });
 
@@ -186,6 +190,27 @@ describe('a worker', () => {
     const gaps = delays.slice(1).map((at, i) => at - (delays[i] ?? at));
     expect(Math.max(...gaps)).toBeLessThan(100);
     expect(workers.lines.filter((line) => line.includes('"source":"stdout"')).length).toBeLessThan(1000);
+  });
+});
+
+describe('a run that is executed alone', () => {
+  const alone = (action: string, given: Parameters<typeof testRun>[1] = {}) =>
+    testRun(action, { ...given, isAlone: true });
+
+  it('ends with nobody but itself, and its worker with it', async () => {
+    const controller = new AbortController();
+    const other = workers.run(...testRun('wait', { cancel: controller.signal }));
+    await expect(workers.run(...alone('exit'))).rejects.toMatchObject({ kind: 'lost' });
+    const { pid } = JSON.parse((await workers.run(...alone('facts'))).values);
+    expect(await resultOf(workers, 'facts')).not.toMatchObject({ pid });
+    while (lives(pid)) await new Promise(setImmediate);
+    controller.abort('interrupt');
+    await expect(other).rejects.toMatchObject({ kind: 'cancelled', reason: 'interrupt' });
+  });
+
+  it('is cancelled while its worker starts', async () => {
+    const run = workers.run(...alone('wait', { cancel: AbortSignal.abort('rollback') }));
+    await expect(run).rejects.toMatchObject({ kind: 'cancelled', reason: 'rollback' });
   });
 });
 
