@@ -89,7 +89,7 @@ export class ClientConnection {
   refuse(refusal: Refusal): void {
     const exchange = this.#exchange;
     const isLast = this.isLast || (exchange !== undefined && exchange.plan.framing.kind !== 'none');
-    this.raw.write(this.#context.refusalBytes(refusal, { method: exchange?.plan.method ?? 'GET', isLast }));
+    this.raw.write(this.#context.refusalBytes(refusal, isLast, exchange));
     this.#recordRefusal(refusal);
     if (isLast) this.end();
     else this.#finish();
@@ -237,7 +237,7 @@ export class ClientConnection {
     const exchange = this.#exchange;
     if (!exchange) return;
     if (exchange.status !== undefined) return this.cut();
-    this.raw.write(this.#context.refusalBytes(refusal, { method: exchange.plan.method, isLast: true }));
+    this.raw.write(this.#context.refusalBytes(refusal, true, exchange));
     this.#recordRefusal(refusal);
     this.end();
     this.served.destroy();

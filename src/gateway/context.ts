@@ -10,7 +10,8 @@ export type GatewayContext = {
   readonly limits: GatewayLimits;
   readonly headLimits: HeadLimits;
   readonly log: Log;
-  refusalBytes(refusal: Refusal, options: { readonly method: string; readonly isLast: boolean }): Buffer;
+  /** `exchange`: undefined where no request was read. */
+  refusalBytes(refusal: Refusal, isLast: boolean, exchange?: Pick<Exchange, 'plan' | 'target'>): Buffer;
   isDraining(): boolean;
   /** Finds the target, asks whether the client may use it, and returns the head that is sent. Never rejects. */
   decide(exchange: Exchange, client: Client): Promise<Buffer | Refusal>;

@@ -139,7 +139,9 @@ export class ForwardedRequest {
       this.#hasResponse = true;
       const refusal = typeof cause === 'string' ? refuse(cause) : cause;
       Object.assign(exchange, { status: refusal.status, refusal: refusal.code });
-      const { fields, body } = refusalParts(refusal, client.isLast, writeRefusal);
+      const { fields, body } = refusalParts(refusal, {
+        ...{ isLast: client.isLast, fields: exchange.target?.refusalFields, write: writeRefusal },
+      });
       outgoing.writeHead(refusal.status, fields.flat()).end(body);
     }
     request?.destroy();

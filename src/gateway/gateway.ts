@@ -68,7 +68,12 @@ class ConnectedGateway implements Gateway {
       limits: this.#limits,
       headLimits: headLimitsOf(this.#limits),
       log: options.log,
-      refusalBytes: (refusal, about) => refusalBytes(refusal, { ...about, write: options.writeRefusal }),
+      refusalBytes(refusal, isLast, exchange) {
+        const { plan: { method } = { method: 'GET' }, target } = exchange ?? {};
+        return refusalBytes(refusal, {
+          ...{ method, isLast, fields: target?.refusalFields, write: options.writeRefusal },
+        });
+      },
       isDraining: () => this.#isDraining,
       decide: (exchange, client) => this.#decisions.decide(exchange, client),
       record: (record) => this.#record(record),
@@ -146,7 +151,7 @@ class ConnectedGateway implements Gateway {
   #reject(socket: Socket, code: 'draining' | 'too_many_connections'): void {
     socket.on('error', () => socket.destroy());
     const refusal = refuse(code, { retryAfterMs: RETRY_MS });
-    socket.end(this.#context.refusalBytes(refusal, { method: 'GET', isLast: true }), () => socket.destroy());
+    socket.end(this.#context.refusalBytes(refusal, true), () => socket.destroy());
   }
 
   #forget(client: ClientConnection, address: string): void {

@@ -6,6 +6,7 @@ import type { HeadError } from '../http1/head-error.ts';
 import { buildHead } from '../http1/head-writer.ts';
 
 const catalogue = {
+  preflight: [200, 'The request may be sent'],
   see_other: [303, 'The response is at the Location'],
   malformed_request: [400, 'The request is malformed'],
   target_not_ready: [400, 'The state of the target does not allow this'],
@@ -108,11 +109,18 @@ export function refusalCatalogue(): readonly { code: string; status: number; mes
   return Object.entries(catalogue).map(([code, [status, message]]) => ({ code, status, message }));
 }
 
+export type RefusalAbout = {
+  readonly method: string;
+  readonly isLast: boolean;
+  /** Of the target, as far as it is known. */
+  readonly fields?: readonly (readonly [name: string, value: string])[] | undefined;
+  readonly write?: WriteRefusal | undefined;
+};
+
 /** The parts of a refusal. `X-Sallyport-Error` distinguishes it from a response of the target. */
 export function refusalParts(
   refusal: Refusal,
-  isLast: boolean,
-  write?: WriteRefusal,
+  { isLast, fields: added = [], write }: Omit<RefusalAbout, 'method'>,
 ): { fields: [string, string][]; body: string } {
   const { status, code, message } = refusal;
   const { fields, body } =
@@ -126,16 +134,14 @@ export function refusalParts(
     ['Cache-Control', 'no-store'],
     ['X-Content-Type-Options', 'nosniff'],
     ['X-Sallyport-Error', code],
+    ...added.map(([name, value]): [string, string] => [name, value]),
   ];
   return { fields: isLast ? [...own, ['Connection', 'close']] : own, body: text };
 }
 
 /** The refusal as HTTP/1.1 bytes. HEAD gets no body. */
-export function refusalBytes(
-  refusal: Refusal,
-  options: { method: string; isLast: boolean; write?: WriteRefusal | undefined },
-): Buffer {
-  const { fields, body } = refusalParts(refusal, options.isLast, options.write);
+export function refusalBytes(refusal: Refusal, options: RefusalAbout): Buffer {
+  const { fields, body } = refusalParts(refusal, options);
   const head = buildHead(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`, fields);
   return options.method === 'HEAD' ? head : Buffer.concat([head, Buffer.from(body)]);
 }

@@ -14,6 +14,8 @@ export type Target = {
    * frame the content must stay.
    */
   responseFields?(fields: readonly string[], status: number): readonly string[];
+  /** Fields of the gateway's own responses to this request, besides those of every one. */
+  readonly refusalFields?: readonly (readonly [name: string, value: string])[];
 };
 
 /** Checked by the owner: nothing is resolved or filtered here. */

@@ -72,7 +72,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/runner/deployments/deployment-ground.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/deployments/deployment-policy.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/deployments/deployment-removal.ts': 'test/platform/runner/runner.test.ts',
-  'src/platform/runner/deployments/graph-access.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/deployments/revision-fleet.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/deployments/revision-switch.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/deployments/running-policy.ts': 'test/platform/runner/runner.test.ts',

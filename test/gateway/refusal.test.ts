@@ -5,6 +5,7 @@ import { headErrors } from '../../src/http1/head-error.ts';
 
 it('has these codes', () => {
   expect(refusalCatalogue().map(({ code, status }) => `${status} ${code}`)).toEqual([
+    '200 preflight',
     '303 see_other',
     '400 malformed_request',
     '400 target_not_ready',
@@ -49,6 +50,11 @@ it('has the fields of its owner', () => {
   const bytes = String(refusalBytes(refusal, { method: 'GET', isLast: false }));
   expect(bytes).toMatch(/^HTTP\/1\.1 303 See Other\r\n[^]*Location: \/\r\nSet-Cookie: a=b\r\n/);
   expect(bytes).toContain('Cache-Control: no-store\r\n');
+});
+
+it('has the fields of its target', () => {
+  const about = { method: 'GET', isLast: true, fields: [['Vary', 'Origin']] as const };
+  expect(String(refusalBytes(refuse('forbidden'), about))).toContain('\r\nVary: Origin\r\nConnection: close');
 });
 
 it('is written without a body to HEAD', () => {

@@ -15,6 +15,7 @@ import { Held } from '../api/shares/held.ts';
 import { containsKey } from '../identity/api-key.ts';
 import { clientOf, type Entered, enterDeployment, noDeployment } from './deployment-access.ts';
 import { type GatewaySite, parseDeploymentName, prefixOf, siteOf } from './deployment-address.ts';
+import { isPreflight, refusalFieldsFor } from './deployment-cors.ts';
 import { connectTo, RETRY_MS } from './instance-connection.ts';
 import type { Served, Taken, Targets } from './target-table.ts';
 
@@ -48,6 +49,7 @@ export function findDeployment(parts: DeploymentTargetParts, request: GatewayReq
     ...(site.prefix !== '' && { prefix: site.prefix }),
     address: { connect: (signal) => connectGoing(going, signal) },
     responseFields: (fields, status) => toSiteFields(site, fields, { isRedirect: isRedirect(status) }),
+    refusalFields: refusalFieldsFor(served, request),
   };
   return { target, authorize: () => authorize(parts, { request, served, site, going }) };
 }
@@ -71,7 +73,10 @@ function toUnknown(parts: DeploymentTargetParts, request: GatewayRequest, prefix
     throw new Error('there is no such deployment');
   };
   return {
-    target: { name: 'deployment', address: { connect } },
+    target: {
+      ...{ name: 'deployment', address: { connect } },
+      refusalFields: refusalFieldsFor(undefined, request),
+    },
     async authorize() {
       try {
         await enterDeployment(parts, request, { workspaceId: undefined, prefix });
@@ -99,6 +104,10 @@ async function authorize(parts: DeploymentTargetParts, asked: Asked): Promise<Gr
     held.onEnd(await parts.requests.enter(toParty(served, entered)));
     const leaving = new AbortController();
     const taken = take(parts, asked, leaving);
+    if (taken === undefined) {
+      held.end();
+      return refuseUnready(asked);
+    }
     held.onEnd(taken.release);
     // Another revision serves by now, and somebody else decides about its callers.
     if (taken.revision.access !== served.revision?.access) {
@@ -144,11 +153,6 @@ function hasHandler({ revision }: Served): boolean {
   return revision?.access === 'handler';
 }
 
-function isPreflight(request: GatewayRequest): boolean {
-  const has = (name: string): boolean => request.values(name).length > 0;
-  return request.method === 'OPTIONS' && has('origin') && has('access-control-request-method');
-}
-
 /** Who opens the deployment in the studio sends a key of the platform, which only the platform can check. */
 function isStudio(request: GatewayRequest): boolean {
   const [scheme = ''] = request.values('x-auth-scheme');
@@ -164,14 +168,26 @@ function take(
   { targets }: DeploymentTargetParts,
   { request, served, going }: Asked,
   leaving: AbortController,
-): Taken {
+): Taken | undefined {
   const onLeave = request.isUpgrade ? () => leaving.abort() : undefined;
   const { id } = served.deployment;
   going.taken = targets.take(id, onLeave);
   if (going.taken !== undefined) return going.taken;
   if (targets.find(id) === undefined) throw noDeployment();
-  throw new DomainError('unavailable', 'No revision of this deployment is ready: try again', RETRY_MS);
+  return undefined;
 }
+
+/** A preflight that fails would hide from the page why: the request that follows it is refused instead. */
+function refuseUnready({ request, served }: Asked): Refusal {
+  if (isPreflight(request) && refusalFieldsFor(served, request).length > 0) return refuse('preflight');
+  return refuse('target_unavailable', {
+    message: UNREADY,
+    name: 'ServiceUnavailable',
+    retryAfterMs: RETRY_MS,
+  });
+}
+
+const UNREADY = 'No revision of this deployment is ready: try again';
 
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', 'x-tenant-id', 'x-service-key'];
 

@@ -1,6 +1,7 @@
 // Where the requests to deployments go: which instances of which revision serve each deployment now, and what of them is in flight.
 // It lives in memory, and its owner keeps it true; a change is one step, between two requests.
 import type { AgentInput } from '../agent-server/contract.ts';
+import type { Cors } from '../api/contract/cors.ts';
 import { hostLabel } from '../deployments/gateway-address.ts';
 import { InstanceLoad } from './instance-load.ts';
 
@@ -14,6 +15,8 @@ export type ServedDeployment = {
 export type ServedRevision = {
   readonly id: string;
   readonly access: AgentInput['deployment']['access'];
+  /** Which pages may call it, as far as that is known without its code; undefined: all. */
+  readonly cors?: Cors | undefined;
   /** Those that are ready. */
   readonly instances: readonly ServedInstance[];
 };

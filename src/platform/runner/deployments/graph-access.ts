@@ -1,21 +1,43 @@
-// Who decides about the callers of a revision: its configuration says whether it has an authentication handler. The file is the work of a
-// build, which may have put a link there.
+// Who decides about the callers of a revision, and which pages may call it: its configuration says whether it has an authentication
+// handler, and has `http.cors`. The file is the work of a build, which may have put a link there.
 import { open, realpath } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { isObject } from '../../../base/json/json-document.ts';
+import { corsDocument, toCorsSettings } from '../../agent-server/configuration/cors-document.ts';
 import type { AgentInput } from '../../agent-server/contract.ts';
+import type { Cors } from '../../api/contract/cors.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
-/** Rejects with an Error for the owner of the deployment. */
+export type GraphAccess = {
+  readonly access: AgentInput['deployment']['access'];
+  /** Without its pattern, which only the deployment evaluates: one of a tenant could keep the gateway of all busy for ever. */
+  readonly cors: Cors;
+};
+
+/** `origins`: those of CORS_ALLOW_ORIGINS. Rejects with an Error for the owner of the deployment. */
 export async function readAccess(
   directory: string,
   configPath: string,
-): Promise<AgentInput['deployment']['access']> {
+  origins: readonly string[] | undefined,
+): Promise<GraphAccess> {
   const config = parseJson(await readWithin(directory, configPath).catch(refuse));
-  const auth = isObject(config) ? config['auth'] : undefined;
-  return isObject(auth) && auth['path'] !== undefined && auth['path'] !== null ? 'handler' : 'gateway';
+  const { auth, http } = isObject(config) ? config : {};
+  const hasHandler = isObject(auth) && auth['path'] !== undefined && auth['path'] !== null;
+  const document = isObject(http) ? http['cors'] : undefined;
+  return { access: hasHandler ? 'handler' : 'gateway', cors: toCors(document, origins) };
+}
+
+/** As the agent server reads it, which does not start with one that is invalid. */
+function toCors(document: unknown, variable: readonly string[] | undefined): Cors {
+  const parsed = corsDocument.optional().safeParse(document);
+  if (!parsed.success) return { origins: [] };
+  const { origins, methods, headers, exposed, allowsCredentials, maxAgeSeconds } = toCorsSettings(
+    parsed.data,
+    variable,
+  );
+  return { origins, methods, headers, exposed, allowsCredentials, maxAgeSeconds };
 }
 
 function refuse(cause: unknown): never {

@@ -7,6 +7,7 @@ import type { OpenDatabase } from '../databases/deployment-database.ts';
 import type { Taken } from '../fleet/capacity.ts';
 import { Fleet } from '../fleet/fleet.ts';
 import { type AgentSpec, startAgentProcess, type WorkloadPolicy } from '../instances/agent-process.ts';
+import { originsIn } from '../instances/agent-input.ts';
 import type { RevisionLog } from '../logs/deploy-logs.ts';
 import type { DeploymentGround } from './deployment-ground.ts';
 import { readAccess } from './graph-access.ts';
@@ -47,7 +48,7 @@ export async function openRevisionFleet(
   const owner = { workspaceId: wanted.workspaceId, deploymentId: wanted.id };
   const source = { vault: ground.vault, db: ground.store.db };
   const variables = await openSecrets(source, owner, revision.secretsVersion);
-  const access = await readAccess(revision.buildDirectory, configPath);
+  const { access, cors } = await readAccess(revision.buildDirectory, configPath, originsIn(variables));
   const mask = createMask([...variables.values(), database.secrets.password, database.secrets.masterKey]);
   const log = ground.logs.open({ ...owner, revisionId }, mask);
   const lines: string[] = [];
@@ -95,7 +96,7 @@ export async function openRevisionFleet(
   return {
     ...{ revision, fleet, log },
     lastLines: () => lines.map((line) => mask(line)),
-    served: () => ({ id: revisionId, access, instances: fleet.served }),
+    served: () => ({ id: revisionId, access, cors, instances: fleet.served }),
   };
 }
 

@@ -35,3 +35,9 @@ function formatUrl({ directory, name, user, password }: AgentSecrets['database']
   const query = new URLSearchParams({ host: directory, user, password: password.reveal() });
   return `postgresql:///${encodeURIComponent(name)}?${query}`;
 }
+
+/** The value of CORS_ALLOW_ORIGINS, which is a setting of the agent server and no secret; undefined: it is not set. */
+export function originsIn(variables: AgentSecrets['variables']): readonly string[] | undefined {
+  const text = variables.get('CORS_ALLOW_ORIGINS')?.reveal();
+  return text ? text.split(',').map((part) => part.trim()) : undefined;
+}
