@@ -9,6 +9,7 @@ import { proxyProfiles } from './proxy-profiles/module.ts';
 import { sandboxRecords } from './sandbox-records/module.ts';
 import { sandboxes } from './sandboxes/module.ts';
 import { signIn } from './sign-in/module.ts';
+import { traces } from './traces/module.ts';
 import { workspaceSecrets } from './workspace-secrets/module.ts';
 import { groundMigrations } from './store/ground-migrations.ts';
 import type { Job } from './store/job.ts';
@@ -24,6 +25,7 @@ export const modules: readonly Module[] = [
   workspaceSecrets,
   proxyProfiles,
   sandboxes,
+  traces,
 ];
 
 /** Without documents and probes, which belong to the server. */

@@ -487,4 +487,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/workload/running-workload.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-files.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-starter.ts': 'test/workload/workloads.test.ts',
+  'src/platform/traces/module.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
+  'src/platform/traces/trace-store.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
+  'src/platform/traces/store/run-merging.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
+  'src/platform/traces/store/trace-rows.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
 };

@@ -123,6 +123,17 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into deployment_log_sizes (workspace_id, deployment_id, bytes) values ('${WORKSPACE}', '${DEPLOYMENT}', 155);
   `,
   23: `insert into runner_databases (name, deployment_id) values ('sallyport_d_1', '${DEPLOYMENT}')`,
+  24: `update agent_runs set attempt = 1`,
+  25: `
+    insert into trace_projects (workspace_id, name, extra) values ('${WORKSPACE}', 'default', '{}');
+    insert into trace_run_places (workspace_id, id, session_id, start_time, session_rank, start_rank)
+      select workspace_id, '${RUN}', id, now(), 2, 2 from trace_projects;
+    insert into trace_feedback (workspace_id, run_id, key, score) values ('${WORKSPACE}', '${RUN}', 'correct', 1);
+    insert into trace_attachments (workspace_id, run_id, name, mime_type, size, object)
+      values ('${WORKSPACE}', '${RUN}', 'image', 'image/png', 1, 'object');
+    insert into trace_projects (workspace_id, name) values ('${WORKSPACE}', 'gone');
+    delete from trace_projects where name = 'gone';
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

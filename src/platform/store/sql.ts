@@ -3,6 +3,7 @@ import type { ColumnType } from 'kysely';
 
 export { CompiledQuery, Kysely, PostgresDialect, sql, Transaction as KyselyTransaction } from 'kysely';
 export type {
+  ColumnType,
   ConnectionProvider,
   DatabaseConnection,
   Driver,

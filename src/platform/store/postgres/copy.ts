@@ -12,10 +12,16 @@ export type CopyValue =
   | Date
   | Buffer
   | null
-  | { readonly json: unknown };
+  | { readonly json: unknown }
+  /** Bytes that are too many to be held at once. */
+  | StreamedBytes;
+
+type StreamedBytes = { readonly bytes: AsyncIterable<Uint8Array> };
 
 export type Copy<T extends keyof Tables = keyof Tables> = {
   readonly table: T;
+  /** A table of the connection alone. */
+  readonly isTemporary?: boolean;
   /** Of each row, in the order of its values. */
   readonly columns: readonly (keyof Tables[T] & string)[];
   readonly rows: Iterable<readonly CopyValue[]> | AsyncIterable<readonly CopyValue[]>;
@@ -28,11 +34,12 @@ export type Copy<T extends keyof Tables = keyof Tables> = {
  */
 export async function copyRows<T extends keyof Tables>(trx: Transaction, copy: Copy<T>): Promise<number> {
   const { from } = await import('pg-copy-streams');
-  const { table, columns, rows, signal } = copy;
+  const { table, isTemporary = false, columns, rows, signal } = copy;
   const names = columns.map((name) => `"${name}"`).join(', ');
   return runOnClient(trx, async (client) => {
     const failed: { error?: unknown } = {};
-    const target = client.query(from(`copy public."${table}" (${names}) from stdin`));
+    const schema = isTemporary ? 'pg_temp' : 'public';
+    const target = client.query(from(`copy ${schema}."${table}" (${names}) from stdin`));
     try {
       await pipeline(() => toPieces(rows, failed), target, signal === undefined ? {} : { signal });
     } catch (error) {
@@ -49,7 +56,13 @@ async function* toPieces(rows: Copy['rows'], failed: { error?: unknown }): Async
   try {
     let piece = '';
     for await (const row of rows) {
-      piece += `${row.map(toText).join('\t')}\n`;
+      if (row.some(isStreamed)) {
+        if (piece !== '') yield piece;
+        yield* toStreamedLine(row);
+        piece = '';
+        continue;
+      }
+      piece += `${(row as readonly PlainValue[]).map(toText).join('\t')}\n`;
       if (piece.length < PIECE_CHARS) continue;
       yield piece;
       piece = '';
@@ -62,11 +75,33 @@ async function* toPieces(rows: Copy['rows'], failed: { error?: unknown }): Async
   }
 }
 
+type PlainValue = Exclude<CopyValue, StreamedBytes>;
+
+/** A line in pieces: it may be larger than memory. */
+async function* toStreamedLine(row: readonly CopyValue[]): AsyncGenerator<string> {
+  let separator = '';
+  for (const value of row) {
+    if (isStreamed(value)) {
+      yield `${separator}${BYTES}`;
+      for await (const { buffer, byteOffset, length } of value.bytes)
+        yield Buffer.from(buffer, byteOffset, length).toString('hex');
+    } else yield `${separator}${toText(value)}`;
+    separator = '\t';
+  }
+  yield '\n';
+}
+
+function isStreamed(value: CopyValue): value is StreamedBytes {
+  return typeof value === 'object' && value !== null && 'bytes' in value;
+}
+
+const BYTES = '\\\\x';
+
 /** The text format of COPY: one line for a row, `\N` for null. */
-function toText(value: CopyValue): string {
+function toText(value: PlainValue): string {
   if (value === null) return '\\N';
   if (value instanceof Date) return value.toISOString();
-  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`;
+  if (Buffer.isBuffer(value)) return `${BYTES}${value.toString('hex')}`;
   const text = typeof value === 'object' ? JSON.stringify(value.json) : String(value);
   return text.replace(/[\\\n\r\t]/g, (character) => ESCAPES[character] ?? '');
 }

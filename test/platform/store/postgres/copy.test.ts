@@ -1,6 +1,7 @@
 // Many rows at once: every value arrives as it was, memory is bounded, and what is cut short leaves no row.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { copyRows, type CopyValue } from '../../../../src/platform/store/postgres/copy.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 
@@ -126,4 +127,22 @@ it('what follows in the transaction fails with it', async () => {
   });
   await expect(written).rejects.toThrow('rolled back');
   expect(await count()).toBe(0);
+});
+
+it('stores bytes that come in pieces, and tables of the connection alone', async () => {
+  const pieces = async function* () {
+    for (let at = 0; at < 50; at += 1) yield Buffer.alloc(4_000, at);
+  };
+  const whole = Buffer.concat(Array.from({ length: 50 }, (_, at) => Buffer.alloc(4_000, at)));
+  const tokens = ['workspace_id', 'sandbox', 'short_token', 'hash', 'expires_at'] as const;
+  const stored = await database.store.write(async (trx) => {
+    await sql`create temporary table sandbox_tokens (like public.sandbox_tokens including defaults) on commit drop`.execute(
+      trx,
+    );
+    const rows = [[workspace, 'box', 'short', { bytes: pieces() }, null]];
+    await copyRows(trx, { table: 'sandbox_tokens', isTemporary: true, columns: tokens, rows });
+    const found = await sql<{ hash: Buffer }>`select hash from pg_temp.sandbox_tokens`.execute(trx);
+    return found.rows;
+  });
+  expect(stored).toEqual([{ hash: whole }]);
 });

@@ -1,0 +1,80 @@
+// The trace store in PostgreSQL: partitions by the day of the start, and the place of each run beside them.
+import { sql } from '../../store/sql.ts';
+import type { StoredRun, TraceStore } from '../trace-store.ts';
+import { mergeRuns } from './run-merging.ts';
+import './trace-rows.ts';
+
+export const postgresTraceStore: TraceStore = {
+  mergeRuns,
+  async readRun(db, { workspaceId, id }) {
+    const places = db.selectFrom('trace_run_places').select('session_id').select(timeOf('start_time'));
+    const place = await places
+      .where('workspace_id', '=', workspaceId)
+      .where('id', '=', id)
+      .executeTakeFirst();
+    if (place === undefined) return undefined;
+    // By the whole key: one partition.
+    return db
+      .selectFrom('trace_runs')
+      .select(RUN_COLUMNS)
+      .select([timeOf('start_time'), timeOf('end_time'), timeOf('first_token_time')])
+      .where('workspace_id', '=', workspaceId)
+      .where('session_id', '=', place.session_id)
+      .where('start_time', '=', sql<Date>`${place.start_time}::timestamptz`)
+      .where('id', '=', id)
+      .$castTo<StoredRun>()
+      .executeTakeFirst();
+  },
+  async removeRuns(db, { workspaceId, id }) {
+    for (let step = 0; step < REMOVAL_STEPS; step += 1) {
+      const { rows } = await sql<{ removed: string }>`
+        with chosen as (
+          select start_time, id from trace_runs
+          where workspace_id = ${workspaceId} and session_id = ${id} limit ${REMOVAL_ROWS}
+        ), gone as (
+          delete from trace_runs r using chosen s
+          where r.workspace_id = ${workspaceId} and r.session_id = ${id} and r.start_time = s.start_time and r.id = s.id
+          returning r.id
+        ), left_places as (
+          delete from trace_run_places p using gone where p.workspace_id = ${workspaceId} and p.id = gone.id
+        )
+        select count(*) as removed from gone`.execute(db);
+      if (Number(rows[0]?.removed) < REMOVAL_ROWS) return true;
+    }
+    return false;
+  },
+};
+
+/** Rows of one statement, and statements of one call: long ones would delay the vacuum of the tables. */
+const REMOVAL_ROWS = 2_000;
+const REMOVAL_STEPS = 100;
+
+/** A time with its microseconds, which a Date would cut off. */
+export function timeOf<C extends 'start_time' | 'end_time' | 'first_token_time'>(column: C) {
+  return sql<string>`to_char(${sql.ref(column)} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`.as(
+    column,
+  );
+}
+
+export const RUN_COLUMNS = [
+  ...([
+    'id',
+    'session_id',
+    'trace_id',
+    'parent_run_id',
+    'parent_run_ids',
+    'dotted_order',
+    'name',
+    'run_type',
+  ] as const),
+  ...(['status', 'tags', 'reference_example_id', 'thread_id', 'is_root'] as const),
+  ...([
+    'prompt_tokens',
+    'completion_tokens',
+    'total_tokens',
+    'prompt_cost',
+    'completion_cost',
+    'total_cost',
+  ] as const),
+  ...(['inputs_json', 'outputs_json', 'extra_json', 'events_json', 'serialized_json', 'error_json'] as const),
+] as const;
