@@ -103,8 +103,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/worker-limits.ts':
     'test/platform/agent-server/workers/started-workers.test.ts',
-  'src/platform/agent-server/workers/worker-output.ts':
-    'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/worker-pool.ts':
     'test/platform/agent-server/workers/started-workers.test.ts',
   'src/platform/agent-server/workers/worker.ts': 'test/platform/agent-server/workers/started-workers.test.ts',

@@ -4,7 +4,7 @@ import type { Loaded } from '../../../agent-worker/protocol/messages.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Deployment } from '../configuration/deployment.ts';
 import { cancelReasonOf } from './graph-workers.ts';
-import { TurnBudget } from './turn-budget.ts';
+import type { TurnBudget } from './turn-budget.ts';
 import { Worker } from './worker.ts';
 import { WorkerError } from './worker-error.ts';
 import type { WorkerLimits } from './worker-limits.ts';
@@ -34,9 +34,9 @@ export class WorkerPool {
   #restart: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(parts: PoolParts) {
+  constructor(parts: PoolParts, budget: TurnBudget) {
     this.#parts = parts;
-    this.#budget = new TurnBudget(parts.limits.turnMs);
+    this.#budget = budget;
   }
 
   /** The first worker. Rejects with a WorkerStartError. */
