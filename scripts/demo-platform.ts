@@ -117,3 +117,27 @@ export async function ask(
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
   return text === '' ? undefined : JSON.parse(text);
 }
+
+type Events = {
+  readonly items: readonly {
+    readonly time: number;
+    readonly api: { readonly operation: string };
+    readonly status: string;
+  }[];
+};
+
+/** Prints the newest events of these operations. Rejects when one has none, or an event has the secret. */
+export async function showEvents(
+  platform: DemoPlatform,
+  operations: readonly string[],
+  secret: string,
+): Promise<void> {
+  const query = operations.map((one) => `operations=${one}`).join('&');
+  const { items } = (await ask(platform, 'GET', `/api/v1/audit-logs?${query}`)) as Events;
+  process.stdout.write('\nEvents of the audit log, newest first:\n');
+  for (const { time, api, status } of items.slice(0, 12))
+    process.stdout.write(`  ${new Date(time).toISOString()}  ${api.operation}  ${status}\n`);
+  const missing = operations.filter((one) => !items.some(({ api }) => api.operation === one));
+  if (missing.length > 0) throw new Error(`not as expected: there is an event of ${missing.join(', ')}`);
+  if (JSON.stringify(items).includes(secret)) throw new Error('not as expected: no event has the secret');
+}

@@ -3,7 +3,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createEchoOrigin, type LocalOrigin } from '../src/cli/echo-origin.ts';
-import { ask } from './demo-platform.ts';
+import { ask, showEvents } from './demo-platform.ts';
 import { type DeploymentScene, type Ended, startScene } from './deployment-scene.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -78,29 +78,6 @@ async function showProxy(scene: DeploymentScene, url: string, origin: LocalOrigi
   expect(/^(?:403|failed)/.test(String(other['response'])), 'the agent reaches nothing else');
 }
 
-type Events = {
-  readonly items: readonly {
-    readonly time: number;
-    readonly api: { readonly operation: string };
-    readonly status: string;
-  }[];
-};
-
-async function showEvents(scene: DeploymentScene): Promise<void> {
-  const operations = ['create_deployment', 'update_deployment', 'delete_deployment'];
-  const query = operations.map((one) => `operations=${one}`).join('&');
-  const { items } = (await ask(scene, 'GET', `/api/v1/audit-logs?${query}`)) as Events;
-  say('\nEvents of the audit log, newest first:');
-  for (const { time, api, status } of items.slice(0, 12))
-    say(`  ${new Date(time).toISOString()}  ${api.operation}  ${status}`);
-  const seen = new Set(items.map(({ api }) => api.operation));
-  expect(
-    operations.every((one) => seen.has(one)),
-    'there is an event of each kind',
-  );
-  expect(!JSON.stringify(items).includes(SECRET), 'none has the secret');
-}
-
 async function show(scene: DeploymentScene, origin: LocalOrigin): Promise<void> {
   const app = join(scene.scratch, 'greeter');
   await cp(join(root, 'config', 'deploy-demo'), app, { recursive: true });
@@ -126,7 +103,7 @@ async function show(scene: DeploymentScene, origin: LocalOrigin): Promise<void> 
   const { stdout } = await deploy(scene, ['logs', 'greeter'], 0);
   expect(!stdout.includes(SECRET), 'the logs have no secret');
   await deploy(scene, ['delete', 'greeter', '--yes'], 0);
-  await showEvents(scene);
+  await showEvents(scene, ['create_deployment', 'update_deployment', 'delete_deployment'], SECRET);
 }
 
 const interrupted = Promise.withResolvers<never>();

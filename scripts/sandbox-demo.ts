@@ -14,6 +14,7 @@ import {
   endBoxHost,
   endProcess,
   followPlatform,
+  showEvents,
   spawnPlatform,
 } from './demo-platform.ts';
 
@@ -137,25 +138,6 @@ async function showRecords(platform: DemoPlatform): Promise<void> {
   );
 }
 
-type Events = {
-  readonly items: readonly {
-    readonly time: number;
-    readonly api: { readonly operation: string };
-    readonly status: string;
-  }[];
-};
-
-async function showEvents(platform: DemoPlatform): Promise<void> {
-  const operations = ['update_workspace_secrets', 'create_sandbox', 'delete_sandbox'];
-  const query = operations.map((one) => `operations=${one}`).join('&');
-  const { items } = (await ask(platform, 'GET', `/api/v1/audit-logs?${query}`)) as Events;
-  say('\nEvents of the audit log, newest first:');
-  for (const { time, api, status } of items)
-    say(`  ${new Date(time).toISOString()}  ${api.operation}  ${status}`);
-  const seen = new Set(items.map(({ api }) => api.operation));
-  expect(operations.every((one) => seen.has(one)) && !JSON.stringify(items).includes(SECRET), 'each has one');
-}
-
 /** Without isolation: this machine plays the part of the box, with what the platform gives to who runs it. */
 async function runOutside(platform: DemoPlatform, scratch: string): Promise<Run> {
   const { proxy_url: proxy, ca_pem: ca } = (await ask(
@@ -195,7 +177,7 @@ async function show(platform: DemoPlatform, origin: LocalOrigin, scratch: string
   }
   await showRecords(platform);
   await box.delete();
-  await showEvents(platform);
+  await showEvents(platform, ['update_workspace_secrets', 'create_sandbox', 'delete_sandbox'], SECRET);
 }
 
 const interrupted = Promise.withResolvers<never>();

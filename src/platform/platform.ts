@@ -1,8 +1,9 @@
 // The composition root: turns a config and the modules into one running process of the platform, and closes its parts in
 // the right order. A process serves requests, or runs jobs and other background work, or does both.
 import type { ListenAddress, SocketPath } from '../base/listen-address.ts';
-import { describeBug, type Log } from '../base/log.ts';
-import { type Admission, createAdmission } from './api/shares/admission.ts';
+import type { Log } from '../base/log.ts';
+import type { Admission } from './api/shares/admission.ts';
+import { openAdmission } from './api/shares/opened-admission.ts';
 import type { ErrorFormat } from './api/contract/error-formats.ts';
 import type { Fallback } from './api/contract/fallback.ts';
 import type { Metrics } from './api/metrics.ts';
@@ -12,8 +13,6 @@ import type { Route } from './api/route.ts';
 import { type FinishedRequest, openServer, type Server, type ServerOptions } from './api/server.ts';
 import type { PlatformConfig } from './config.ts';
 import { warnWithoutOrganization } from './first-start.ts';
-import { createAuthenticator } from './identity/authentication.ts';
-import { watchRevocations } from './identity/revocation-notices.ts';
 import type { Module, RunningPart, StartContext, Wiring } from './module.ts';
 import { createRoutes, jobsOf, modules as allModules } from './modules.ts';
 import type { MetricsServer } from './api/metrics-server.ts';
@@ -21,8 +20,6 @@ import type { MetricsSource } from './platform-metrics.ts';
 import type { Storage } from './storage.ts';
 import type { Store } from './store/database.ts';
 import type { Jobs } from './store/jobs.ts';
-import type { Pools } from './store/pools.ts';
-import type { Notifications } from './store/postgres/notifications.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
 import type { MasterKeySource } from './vault/master-keys.ts';
 import { createVault, type Vault } from './vault/vault.ts';
@@ -97,7 +94,9 @@ export async function openPlatform(
   );
   if (exposed?.server !== undefined) opened.adopt(exposed.server, (one) => one.close());
   const notifications = opened.adopt(storage.openNotifications(), (one) => one.close());
-  const admission = roles.serves ? openAdmission(config, { pools, notifications, log }, opened) : undefined;
+  const admission = roles.serves
+    ? openAdmission(config.limits, { pools, notifications, log }, opened)
+    : undefined;
   // Closed after the jobs, which may need them; started before the first request.
   const started = opened.use(new AsyncDisposableStack());
   const jobs = opened.adopt(await openJobs(storage, modules, roles.works), (one) => one.close());
@@ -158,24 +157,6 @@ async function openJobs(
     throw new Error('no module of this process has jobs');
   };
   return { send, work: async () => undefined, close: async () => undefined };
-}
-
-type Ground = { readonly pools: Pools; readonly notifications: Notifications; readonly log: Log };
-
-function openAdmission(
-  { limits }: PlatformConfig,
-  { pools, notifications, log }: Ground,
-  opened: AsyncDisposableStack,
-): Admission {
-  const authenticator = createAuthenticator({
-    now: () => Date.now(),
-    onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
-  });
-  opened.defer(() => authenticator.settle());
-  const admission = createAdmission({ pools, authenticator, log, limits });
-  // Not waited for: without the connection the streams are confirmed every half minute.
-  void watchRevocations(notifications, (organizationId) => void admission.streams.sweep(organizationId));
-  return admission;
 }
 
 /** In the order of the list. What was started before one that fails is closed. */

@@ -3,18 +3,16 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism, hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describeBug, type Log } from '../base/log.ts';
+import type { Log } from '../base/log.ts';
 import { openWorkloads } from '../workload/workloads.ts';
 import type { Workloads } from '../workload/workload.ts';
-import { type Admission, createAdmission } from './api/shares/admission.ts';
+import { openAdmission } from './api/shares/opened-admission.ts';
 import type { PlatformConfig } from './config.ts';
 import { createDeploymentGateway, type DeploymentGateway } from './deployment-gateway/deployment-gateway.ts';
 import { MAX_SCALE } from './deployments/deployment-limits.ts';
 import { gatewayTemplate } from './deployments/gateway-address.ts';
 import { sourcePlaceOf } from './deployments/source-store.ts';
 import { createInstanceControl } from './deployment-gateway/instance-control.ts';
-import { createAuthenticator } from './identity/authentication.ts';
-import { watchRevocations } from './identity/revocation-notices.ts';
 import { migrationsOf } from './modules.ts';
 import { createConnectionBudget } from './runner/database-bridge/connection-budget.ts';
 import { createRunnerBuilds, type RunnerBuilds } from './runner-builds.ts';
@@ -70,7 +68,7 @@ export async function openRunnerProgram(config: PlatformConfig, parts: RunnerPar
   await checkMasterKeys(storage.pools.writes, config.vault);
   const vault = createVault(config.vault);
   const metrics = await openMetrics(config, { storage, log }, opened);
-  const admission = openAdmission(config, { storage, log }, opened);
+  const admission = openAdmission(config.limits, { ...storage, log }, opened);
   const gateway = await createDeploymentGateway({
     ...{ settings: settings.gateway, admission, log, meters: metrics?.meters },
     ...{ trustedProxies: config.trustedProxies, drainMs: config.limits.drainMs },
@@ -132,21 +130,6 @@ async function openMetrics(
   const metrics = await openRunnerMetrics(metricsListen, { pools: storage.pools, log, isReady });
   opened.defer(() => metrics.server.close());
   return metrics;
-}
-
-function openAdmission(
-  { limits }: PlatformConfig,
-  { storage: { pools, notifications }, log }: Ground,
-  opened: AsyncDisposableStack,
-): Admission {
-  const authenticator = createAuthenticator({
-    now: () => Date.now(),
-    onError: (error) => log.warn(describeBug(error), 'the last use of a key was not stored'),
-  });
-  opened.defer(() => authenticator.settle());
-  const admission = createAdmission({ pools, authenticator, log, limits });
-  void watchRevocations(notifications, (organizationId) => void admission.streams.sweep(organizationId));
-  return admission;
 }
 
 type Shared = Ground & {

@@ -329,6 +329,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/http1/request-body.ts': 'test/proxy/h1/request-body.test.ts',
   'src/main.ts': 'test/bin/sallyport.test.ts',
   'src/platform/api/shares/admission.ts': 'test/platform/sandboxes/gateway/running-box.test.ts',
+  'src/platform/api/shares/opened-admission.ts': 'test/cli/platform.test.ts',
   'src/platform/api/api-request.ts': 'test/platform/api/server.test.ts',
   'src/platform/api/audit-events.ts': 'test/platform/management/audit-log-routes.test.ts',
   'src/platform/api/client-address.ts': 'test/platform/api/server.test.ts',

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
 import { createFdSink, createLog } from '../../base/log.ts';
 import { isObject } from '../../base/json/json-document.ts';
+import { inheritedVariables } from '../../base/variables/inherited-variables.ts';
 import { parsePortRange } from '../../box-host/attached-engine.ts';
 import { createBoxHost } from '../../box-host/box-host.ts';
 import { chooseEngine, runtimes } from '../../box-host/engine-choice.ts';
@@ -41,7 +42,7 @@ export async function run(args: string[]): Promise<number> {
     program: {
       command: [process.execPath, join(packageRoot, 'bin', 'sallyport.js')],
       config,
-      env: sidecarVariables(),
+      env: inheritedVariables(),
     },
   });
   log.info({ socket: host.socketPath, pid: process.pid }, 'ready');
@@ -50,21 +51,4 @@ export async function run(args: string[]): Promise<number> {
   await host.close();
   await sink.close();
   return 0;
-}
-
-/** Nothing that configures a sidecar, and no secret: each sidecar has a config file of its own. */
-function sidecarVariables(): Record<string, string> {
-  const passed = [
-    'PATH',
-    'HOME',
-    'LANG',
-    'TZ',
-    'TMPDIR',
-    'SSL_CERT_FILE',
-    'SSL_CERT_DIR',
-    'NODE_COMPILE_CACHE',
-  ];
-  return Object.fromEntries(
-    passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-  );
 }

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log, LogSink } from '../../base/log.ts';
+import { inheritedVariables } from '../../base/variables/inherited-variables.ts';
 import {
   RUNNER_INPUT_DESCRIPTOR,
   RUNNER_INPUT_VARIABLE,
@@ -33,10 +34,6 @@ const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 60_000;
 const STABLE_MS = 60_000;
 const KILL_MS = 5_000;
-const PASSED: readonly string[] = [
-  ...['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'XDG_STATE_HOME'],
-  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_COMPILE_CACHE'],
-];
 
 /** Returns at once. */
 export function startRunnerChild(options: RunnerChildOptions): RunnerChild {
@@ -91,12 +88,14 @@ function run(
   onStarted: (child: ChildProcess) => void,
 ): Promise<Ended> {
   const [file = '', ...args] = program;
-  const passed = PASSED.flatMap((name) =>
-    process.env[name] === undefined ? [] : [[name, process.env[name]]],
-  );
+  const stateHome = process.env['XDG_STATE_HOME'];
   const child = spawn(file, [...args, 'runner'], {
     cwd: '/',
-    env: { ...Object.fromEntries(passed), [RUNNER_INPUT_VARIABLE]: String(RUNNER_INPUT_DESCRIPTOR) },
+    env: {
+      ...inheritedVariables(),
+      ...(stateHome !== undefined && { XDG_STATE_HOME: stateHome }),
+      [RUNNER_INPUT_VARIABLE]: String(RUNNER_INPUT_DESCRIPTOR),
+    },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
   onStarted(child);

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isObject } from '../../base/json/json-document.ts';
 import { InputError } from '../../base/input-error.ts';
 import { createFdSink, createLog, type Log } from '../../base/log.ts';
+import { inheritedVariables } from '../../base/variables/inherited-variables.ts';
 import { DirectoryInUse } from '../../box-host/directory-lock.ts';
 import { isExposedListen, parsePlatformConfig, type PlatformConfig } from '../../platform/config.ts';
 import type { RunnerProgram } from '../../platform/runner-program.ts';
@@ -97,7 +98,7 @@ async function open(
 ): Promise<RunnerProgram> {
   const { openRunnerProgram } = await import('../../platform/runner-program.ts');
   const parts = {
-    ...{ log, env: sidecarVariables(), sidecarConfig: await readSidecarConfig(config) },
+    ...{ log, env: inheritedVariables(), sidecarConfig: await readSidecarConfig(config) },
     program: [process.execPath, join(packageRoot, 'bin', 'sallyport.js')],
   };
   for (let isReported = false; ; isReported = true)
@@ -115,23 +116,6 @@ async function readSidecarConfig({ runner }: PlatformConfig): Promise<Readonly<R
   const document = file === undefined ? {} : await readDocument(file);
   if (!isObject(document)) throw new InputError(`${file}: must be a JSON object`);
   return document;
-}
-
-/** Nothing that configures a sidecar, and no secret: each sidecar has a config file of its own. */
-function sidecarVariables(): Record<string, string> {
-  const passed = [
-    'PATH',
-    'HOME',
-    'LANG',
-    'TZ',
-    'TMPDIR',
-    'SSL_CERT_FILE',
-    'SSL_CERT_DIR',
-    'NODE_COMPILE_CACHE',
-  ];
-  return Object.fromEntries(
-    passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-  );
 }
 
 /** What the operator has chosen, and must know. */

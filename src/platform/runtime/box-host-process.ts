@@ -5,6 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { inheritedVariables } from '../../base/variables/inherited-variables.ts';
 import { RuntimeError } from './contract.ts';
 
 export type BoxHostProgram = {
@@ -23,16 +24,6 @@ const START_MS = 15_000;
 const PAUSE_MS = 20;
 /** Only what went wrong is logged; a file that grew beyond this is begun anew. */
 const MAX_LOG_BYTES = 16 * 1024 * 1024;
-const PASSED = [
-  'PATH',
-  'HOME',
-  'LANG',
-  'TZ',
-  'TMPDIR',
-  'SSL_CERT_FILE',
-  'SSL_CERT_DIR',
-  'NODE_COMPILE_CACHE',
-];
 
 /** Resolves when a box host listens, whoever started it. Rejects with a RuntimeError. */
 export async function ensureBoxHost(program: BoxHostProgram): Promise<void> {
@@ -77,9 +68,7 @@ function start({
     const child = spawn(file, [...args, 'box-host', ...options], {
       cwd: '/',
       // No secret of the platform, and nothing that configures another program of this package.
-      env: Object.fromEntries(
-        PASSED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-      ),
+      env: inheritedVariables(),
       detached: true,
       stdio: ['ignore', log, log],
     });
