@@ -236,7 +236,7 @@ const REVEALING: readonly string[] = [
   'src/box-host/sidecars/box-proxy.ts',
   'src/callback/client.ts',
   // What must not be in a log is looked for in it.
-  'src/platform/deployments/log-lines.ts',
+  'src/platform/deployments/log-mask.ts',
   // The key of the API and the secrets of a deployment, in a call of that API.
   'src/cli/deploy/control-plane.ts',
   'src/cli/deploy/platform-call.ts',

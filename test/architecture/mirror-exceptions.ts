@@ -76,7 +76,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/runner/deployments/revision-switch.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/deployments/running-policy.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/fleet/retirement.ts': 'test/platform/runner/fleet/fleet.test.ts',
-  'src/platform/runner/logs/deploy-logs.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/setting-schemas.ts': 'test/platform/config.test.ts',
   'src/platform/runner-program.ts': 'test/cli/platform/runner.test.ts',
   'src/platform/runner/program/storage.ts': 'test/cli/platform/runner.test.ts',

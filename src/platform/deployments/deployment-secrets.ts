@@ -1,6 +1,7 @@
 // The secrets of deployments, sealed: a change makes a new set, and a revision keeps the set that it was made with, so that an
 // older one that serves, or is started again, never gets values that were meant for a newer one. One of the files that open values
 // of the vault.
+import { InvalidInput } from '../../base/domain-error.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Reader, Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
@@ -13,9 +14,12 @@ export type SecretOwner = { readonly workspaceId: string; readonly deploymentId:
 /** An empty value keeps the stored one. */
 export type NewSecret = { readonly name: string; readonly value: Secret };
 
+/** Sealed, of one set: a runner holds those of all of its deployments. */
+const MAX_SET_BYTES = 1024 * 1024;
+
 /**
  * Of a deployment that the caller has locked; by `version`, the set of which values are kept. Returns the version of the new set. A
- * name without a value, stored or given, is left out.
+ * name without a value, stored or given, is left out. Throws InvalidInput for a set that is too large.
  */
 export async function replaceSecrets(
   { vault, trx }: { readonly vault: Vault; readonly trx: Transaction },
@@ -31,6 +35,7 @@ export async function replaceSecrets(
       value.length === 0 ? stored.get(name) : await seal({ vault, trx }, owner, { name, value }, next);
     if (kept !== undefined) rows.push(kept);
   }
+  requireSize(rows);
   const place = { workspace_id: owner.workspaceId, deployment_id: owner.deploymentId, version: next };
   if (rows.length > 0)
     await trx
@@ -41,6 +46,13 @@ export async function replaceSecrets(
 }
 
 type SealedRow = { readonly name: string; readonly sealed_version: number; readonly sealed: Buffer };
+
+/** Values that are kept count too: each call alone may be small. */
+function requireSize(rows: readonly SealedRow[]): void {
+  if (rows.reduce((sum, { sealed }) => sum + sealed.length, 0) <= MAX_SET_BYTES) return;
+  const msg = `The secrets of a deployment must have at most ${MAX_SET_BYTES} bytes together`;
+  throw new InvalidInput([{ loc: ['body', 'secrets'], msg, type: 'too_long' }]);
+}
 
 async function seal(
   { vault, trx }: { readonly vault: Vault; readonly trx: Transaction },

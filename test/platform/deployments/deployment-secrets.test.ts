@@ -42,6 +42,23 @@ describe('the secrets of a deployment', () => {
     expect(await open(deployment, 4)).toEqual({});
   });
 
+  it('have a largest size together, those that are kept included', async () => {
+    const deployment = await scene.addDeployment();
+    const half = Object.fromEntries(
+      Array.from({ length: 8 }, (_, index) => [`A${index}`, 'x'.repeat(65_536)]),
+    );
+    const kept = Object.fromEntries(Object.keys(half).map((name) => [name, '']));
+    expect(await replace(deployment, 0, half)).toBe(1);
+    const more = {
+      ...kept,
+      ...Object.fromEntries(Object.entries(half).map(([name, value]) => [`B${name}`, value])),
+    };
+    const refused = replace(deployment, 1, more);
+    await expect(refused).rejects.toMatchObject({ issues: [{ loc: ['body', 'secrets'], type: 'too_long' }] });
+    expect(Object.keys(await open(deployment, 1))).toHaveLength(8);
+    expect(await open(deployment, 2)).toEqual({});
+  });
+
   it('are stored sealed', async () => {
     const deployment = await scene.addDeployment();
     await replace(deployment, 0, { A: 'canary-value-1' });

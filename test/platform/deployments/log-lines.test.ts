@@ -1,43 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
-import { createMask, LineQueue, MAX_LINE_BYTES } from '../../../src/platform/deployments/log-lines.ts';
+import { LineQueue, MAX_LINE_BYTES } from '../../../src/platform/deployments/log-lines.ts';
+import { createMask } from '../../../src/platform/deployments/log-mask.ts';
 
 const at = new Date(0);
 const line = (message: string) => ({ at, level: 'INFO', message }) as const;
 const maskOf = (...values: readonly string[]) => createMask(values.map((value) => new Secret(value)));
-const VALUE = 'pass/word+"1"%';
-
-describe('the mask of secrets', () => {
-  it.each([
-    ['as it is', VALUE],
-    ['in JSON', JSON.stringify({ key: VALUE }).slice(8, -2)],
-    ['percent-encoded', encodeURIComponent(VALUE)],
-    ['in base64', Buffer.from(VALUE).toString('base64')],
-    ['in base64url', Buffer.from(VALUE).toString('base64url')],
-  ])('finds a value %s', (_, text) => {
-    const masked = maskOf(VALUE)(`a ${text} b`);
-    expect(masked).toMatch(/^a \*\*\*.{0,3} b$/);
-  });
-
-  it('finds each line of a value that has several', () => {
-    const mask = maskOf('first-line\nsecond-line\nx');
-    expect(mask('first-line, x')).toBe('***, x');
-    expect(mask('second-line')).toBe('***');
-  });
-
-  it('finds the longer of two values that contain each other', () => {
-    expect(maskOf('12345678', '12345678-and-more')('12345678-and-more')).toBe('***');
-  });
-
-  it('leaves values of less than 8 bytes', () => {
-    expect(maskOf('1234567', '')('1234567 true')).toBe('1234567 true');
-  });
-
-  it('counts bytes, and survives lone surrogates', () => {
-    expect(maskOf('ääää')('ääää')).toBe('***');
-    expect(maskOf('\ud800 12345678')('x')).toBe('x');
-  });
-});
 
 describe('the queue of lines', () => {
   function createQueue(mask = maskOf()) {
@@ -85,6 +53,22 @@ describe('the queue of lines', () => {
     const all = queue.take(5_000).map(({ message }) => message);
     const dropped = '500 lines were dropped: at most 1000 a second are kept';
     expect(all.slice(999)).toEqual(['999', dropped, 'next second']);
+  });
+
+  it('counts lines that its user drops, and says by which limit', () => {
+    const queue = new LineQueue({ mask: maskOf(), now: () => 0, limits: '64 MiB an hour' });
+    queue.drop();
+    expect(queue.size).toBe(1);
+    const [{ message = '' } = {}] = queue.take();
+    expect(message).toBe('1 line was dropped: at most 1000 a second and 64 MiB an hour are kept');
+  });
+
+  it('knows how many bytes wait', () => {
+    const { queue } = createQueue(maskOf('a-long-secret'));
+    queue.add(line('ä a-long-secret'));
+    expect(queue.bytes).toBe(6);
+    queue.take();
+    expect(queue.bytes).toBe(0);
   });
 
   it('tells of dropped lines also when no line follows', () => {

@@ -1,6 +1,6 @@
 // The agent servers of one revision of a deployment, with what its revision has: its build, secrets and limits, and its log.
 import { openSecrets } from '../../deployments/deployment-secrets.ts';
-import { createMask } from '../../deployments/log-lines.ts';
+import { createMask } from '../../deployments/log-mask.ts';
 import type { WantedDeployment, WantedRevision } from '../../deployments/wanted-deployments.ts';
 import type { ServedRevision } from '../../deployment-gateway/target-table.ts';
 import type { OpenDatabase } from '../databases/deployment-database.ts';
@@ -51,7 +51,7 @@ export async function openRevisionFleet(
   const { access, cors } = await readAccess(revision.buildDirectory, configPath, originsIn(variables));
   const mask = createMask([...variables.values(), database.secrets.password, database.secrets.masterKey]);
   const log = ground.logs.open({ ...owner, revisionId }, mask);
-  const lines: string[] = [];
+  const lines: (readonly [message: string, isCut: boolean])[] = [];
   /** Of a revision that was never ready, the switch says what became of it. */
   let hasServed = revision.status === 'DEPLOYED';
   const size = { memoryBytes: limits.memBytes, cpuMillicores: limits.cpuMillicores };
@@ -67,7 +67,7 @@ export async function openRevisionFleet(
     network: { group: wanted.workspaceId, policy: needs.policy() },
     onLine({ instance, level, message, isCut }) {
       log.add({ level, message, instance }, isCut);
-      lines.push(message);
+      lines.push([message, isCut]);
       if (lines.length > LAST_LINES) lines.shift();
     },
   });
@@ -95,7 +95,7 @@ export async function openRevisionFleet(
   });
   return {
     ...{ revision, fleet, log },
-    lastLines: () => lines.map((line) => mask(line)),
+    lastLines: () => lines.map(([message, isCut]) => mask(message, isCut)),
     served: () => ({ id: revisionId, access, cors, instances: fleet.served }),
   };
 }

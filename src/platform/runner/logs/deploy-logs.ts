@@ -29,7 +29,7 @@ export type DeployLogs = {
 
 const FLUSH_MS = 300;
 const BATCH_LINES = 500;
-/** Of all revisions together, in characters. */
+/** Of all revisions together, in bytes. One that has less than its part of them goes on when others have taken them all. */
 const MAX_WAITING = 32 * 1024 * 1024;
 /** What a revision may write in an hour; what it did not write before counts up to one hour. */
 const HOURLY_BYTES = 64 * 1024 * 1024;
@@ -40,14 +40,20 @@ export function createDeployLogs(options: {
   readonly log: Pick<Log, 'warn'>;
   readonly now?: () => number;
   readonly hourlyBytes?: number;
+  readonly maxWaiting?: number;
 }): DeployLogs {
-  return new Logs(
-    options.db,
-    options.log,
-    options.now ?? (() => performance.now()),
-    options.hourlyBytes ?? HOURLY_BYTES,
-  );
+  const { db, log, now = () => performance.now() } = options;
+  const { hourlyBytes = HOURLY_BYTES, maxWaiting = MAX_WAITING } = options;
+  return new Logs({ db, log, now, hourlyBytes, maxWaiting });
 }
+
+type LogsParts = {
+  readonly db: Database;
+  readonly log: Pick<Log, 'warn'>;
+  readonly now: () => number;
+  readonly hourlyBytes: number;
+  readonly maxWaiting: number;
+};
 
 type Source = {
   readonly revision: LoggedRevision;
@@ -57,35 +63,30 @@ type Source = {
 };
 
 class Logs implements DeployLogs {
-  readonly #db: Database;
-  readonly #log: Pick<Log, 'warn'>;
-  readonly #now: () => number;
-  readonly #hourlyBytes: number;
+  readonly #parts: LogsParts;
   readonly #sources = new Set<Source>();
-  #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
   #isAway = false;
 
-  constructor(db: Database, log: Pick<Log, 'warn'>, now: () => number, hourlyBytes: number) {
-    this.#db = db;
-    this.#log = log;
-    this.#now = now;
-    this.#hourlyBytes = hourlyBytes;
+  constructor(parts: LogsParts) {
+    this.#parts = parts;
   }
 
   open(revision: LoggedRevision, mask: Mask): RevisionLog {
-    const queue = new LineQueue({ mask, now: this.#now });
-    const allowance = createAllowance(this.#hourlyBytes, this.#now);
+    const { now, hourlyBytes } = this.#parts;
+    const limits = `${Math.round(hourlyBytes / 1024 ** 2)} MiB an hour`;
+    const queue = new LineQueue({ mask, now, limits });
+    const allowance = createAllowance(hourlyBytes, now);
     const source: Source = { revision, queue, allowance, isClosed: false };
     this.#sources.add(source);
     return {
       mask,
       add: (line, isCut = false) => {
-        if (source.isClosed || this.#waiting > MAX_WAITING || !allowance.take(line.message.length)) return;
-        const before = queue.size;
-        queue.add({ at: new Date(), ...line }, isCut);
-        if (queue.size > before) this.#waiting += line.message.length;
+        if (source.isClosed) return;
+        if (this.#hasRoom(queue) && allowance.take(line.message.length))
+          queue.add({ at: new Date(), ...line }, isCut);
+        else queue.drop();
         this.#schedule();
       },
       close: () => {
@@ -93,6 +94,14 @@ class Logs implements DeployLogs {
         this.#schedule();
       },
     };
+  }
+
+  #hasRoom(queue: LineQueue): boolean {
+    const { maxWaiting } = this.#parts;
+    if (queue.bytes < maxWaiting / this.#sources.size) return true;
+    let waiting = 0;
+    for (const one of this.#sources) waiting += one.queue.bytes;
+    return waiting < maxWaiting;
   }
 
   async close(): Promise<void> {
@@ -114,22 +123,22 @@ class Logs implements DeployLogs {
   async #flush(): Promise<void> {
     for (const source of [...this.#sources]) {
       const lines = this.#isAway ? [] : source.queue.take(BATCH_LINES);
-      // A mask changes lengths: at worst the bound is reached early, until everything is written.
-      for (const { message } of lines) this.#waiting -= message.length;
       await this.#write(lines.map((line) => ({ ...line, ...source.revision, kind: 'deploy' as const })));
       if (source.isClosed && source.queue.size === 0) this.#sources.delete(source);
     }
-    if ([...this.#sources].every(({ queue }) => queue.size === 0)) this.#waiting = 0;
     this.#isAway = false;
   }
 
   async #write(lines: readonly StoredLine[]): Promise<void> {
     try {
-      await appendLogs(this.#db, lines);
+      await appendLogs(this.#parts.db, lines);
     } catch (error) {
       // The others wait in their queues until the next time.
       this.#isAway = true;
-      this.#log.warn({ ...describeBug(error), lines: lines.length }, 'lines of deployments were not stored');
+      this.#parts.log.warn(
+        { ...describeBug(error), lines: lines.length },
+        'lines of deployments were not stored',
+      );
     }
   }
 }

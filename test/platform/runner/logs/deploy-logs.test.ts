@@ -1,0 +1,74 @@
+// Lines of several deployments on their way to a database: what one prints costs the others nothing, and what is left out is counted.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { queryLogs } from '../../../../src/platform/deployments/deployment-logs.ts';
+import { createDeployLogs } from '../../../../src/platform/runner/logs/deploy-logs.ts';
+import {
+  createDeploymentScene,
+  type Deployment,
+  type DeploymentScene,
+} from '../../deployments/deployment-scene.ts';
+
+let scene: DeploymentScene;
+beforeAll(async () => {
+  scene = await createDeploymentScene();
+});
+afterAll(() => scene?.[Symbol.asyncDispose]());
+
+const silent = { warn: () => undefined };
+const plain = (text: string): string => text;
+
+async function addRevision() {
+  const deployment = await scene.addDeployment();
+  const revisionId = await scene.addRevision(deployment);
+  return {
+    deployment,
+    revision: { workspaceId: deployment.workspaceId, deploymentId: deployment.id, revisionId },
+  };
+}
+
+async function logOf({ id: deploymentId, workspaceId }: Deployment): Promise<readonly string[]> {
+  const page = { workspaceId, deploymentId, kind: 'deploy', limit: 5_000, order: 'asc' } as const;
+  return (await queryLogs(scene.database.store.db, page)).map(({ message }) => message);
+}
+
+const line = (message: string) => ({ level: 'INFO', message, instance: randomUUID() }) as const;
+
+it('a deployment that fills what may wait costs others no line', async () => {
+  const [loud, quiet] = [await addRevision(), await addRevision()];
+  const logs = createDeployLogs({ db: scene.database.store.db, log: silent, maxWaiting: 100_000 });
+  const [flood, other] = [logs.open(loud.revision, plain), logs.open(quiet.revision, plain)];
+  for (let count = 0; count < 100; count += 1) flood.add(line('x'.repeat(10_000)));
+  other.add(line('important'));
+  const limits = 'at most 1000 a second and 64 MiB an hour are kept';
+  await expect.poll(() => logOf(loud.deployment)).toContainEqual(expect.stringContaining(limits));
+  await logs.close();
+  expect(await logOf(quiet.deployment)).toEqual(['important']);
+  expect((await logOf(loud.deployment)).length).toBeLessThan(20);
+});
+
+it('lines that are shorter when they are stored leave the place that they do not need', async () => {
+  const { deployment, revision } = await addRevision();
+  const logs = createDeployLogs({ db: scene.database.store.db, log: silent, maxWaiting: 100_000 });
+  const log = logs.open(revision, (text) => text.replace(/x+/, '***'));
+  for (let count = 0; count < 100; count += 1) log.add(line('x'.repeat(10_000)));
+  log.add(line('last'));
+  await logs.close();
+  expect(await logOf(deployment)).toHaveLength(101);
+});
+
+it('what is above the bytes of an hour is counted', async () => {
+  const { deployment, revision } = await addRevision();
+  const logs = createDeployLogs({
+    db: scene.database.store.db,
+    log: silent,
+    hourlyBytes: 2 * 1024 ** 2,
+    now: () => 0,
+  });
+  const log = logs.open(revision, plain);
+  for (let count = 0; count < 300; count += 1) log.add(line('x'.repeat(10_000)));
+  const dropped = '91 lines were dropped: at most 1000 a second and 2 MiB an hour are kept';
+  await expect.poll(() => logOf(deployment)).toContain(dropped);
+  await logs.close();
+  expect(await logOf(deployment)).toHaveLength(210);
+});
