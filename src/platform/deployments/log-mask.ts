@@ -8,12 +8,17 @@ import { buildNeedleTree, type NeedleTree, nextState } from './needle-tree.ts';
 const MASK = '***';
 /** A shorter value would be found in texts that have nothing to do with it. */
 const MIN_SECRET_BYTES = 8;
+/** The beginning of a long value is one that somebody before has cut: agent servers and libraries keep a part of a long text. */
+const MIN_PART_BYTES = 64;
+/** Of a shorter one, where the text says by an ellipsis that it was cut. */
+const MIN_CUT_BYTES = 4;
+const ELLIPSIS = Buffer.from('…');
 /** Of one mask: 40 bytes each. Values of ordinary size have some thousands. */
 const MAX_STATES = 131_072;
 
 /**
- * Finds each value as it is, line by line, and as JSON, base64, base64url and percent-encoding write it. Of values that are too long to be
- * held in full, the beginning is found, and the rest of the line is masked with it. `maxStates`: for tests.
+ * Finds each value as it is, line by line, and as JSON, base64, base64url and percent-encoding write it, and long beginnings of each. Of values
+ * that are too long to be held in full, the beginning is found, and the rest of the line is masked with it. `maxStates`: for tests.
  */
 export function createMask(secrets: Iterable<Secret>, maxStates: number = MAX_STATES): Mask {
   const forms = new Set([...secrets].flatMap((secret) => formsOf(secret.reveal())));
@@ -62,8 +67,11 @@ function findRanges(tree: NeedleTree, bytes: Buffer, isCut: boolean): readonly R
   };
   let state = 0;
   for (let at = 0; at < bytes.length; at += 1) {
+    const before = tree.depth[state] as number;
+    if (before >= MIN_CUT_BYTES && ELLIPSIS.equals(bytes.subarray(at, at + ELLIPSIS.length)))
+      add(at - before, at);
     state = nextState(tree, state, bytes[at] as number);
-    const length = tree.found[state] as number;
+    const length = lengthOf(tree, state);
     if (length === 0) continue;
     const isBeginning = tree.isBeginning[state] === 1;
     add(at + 1 - length, isBeginning ? bytes.length : at + 1);
@@ -72,6 +80,12 @@ function findRanges(tree: NeedleTree, bytes: Buffer, isCut: boolean): readonly R
   const open = tree.depth[state] as number;
   if (isCut && open > 0) add(bytes.length - open, bytes.length);
   return ranges;
+}
+
+/** Of what ends here. */
+function lengthOf({ depth, found }: NeedleTree, state: number): number {
+  const part = depth[state] as number;
+  return part >= MIN_PART_BYTES ? part : (found[state] as number);
 }
 
 function formsOf(value: string): readonly string[] {

@@ -84,7 +84,7 @@ class Logs implements DeployLogs {
       mask,
       add: (line, isCut = false) => {
         if (source.isClosed) return;
-        if (this.#hasRoom(queue) && allowance.take(line.message.length))
+        if (this.#mayWait(queue) && allowance.take(line.message.length))
           queue.add({ at: new Date(), ...line }, isCut);
         else queue.drop();
         this.#schedule();
@@ -96,7 +96,7 @@ class Logs implements DeployLogs {
     };
   }
 
-  #hasRoom(queue: LineQueue): boolean {
+  #mayWait(queue: LineQueue): boolean {
     const { maxWaiting } = this.#parts;
     if (queue.bytes < maxWaiting / this.#sources.size) return true;
     let waiting = 0;
