@@ -18,8 +18,8 @@ export type DeploymentPlatform = AsyncDisposable & {
   readonly key: string;
   /** Another one, after the one before has ended. */
   start(env?: Readonly<Record<string, string>>): Promise<PlatformProcess>;
-  /** A deployment with one revision that waits to be deployed. */
-  addDeployment(): Promise<{ readonly id: string; readonly revisionId: string }>;
+  /** A deployment with one revision that waits to be deployed. `graph`: a module that exports `graph`. */
+  addDeployment(graph?: string): Promise<{ readonly id: string; readonly revisionId: string }>;
   statusOf(revisionId: string): Promise<string>;
 };
 
@@ -52,7 +52,7 @@ export async function createDeploymentPlatform(): Promise<DeploymentPlatform> {
       await platform.ready;
       return platform;
     },
-    addDeployment: () => addDeployment(database, scratch, dataDirectory),
+    addDeployment: (graph = GRAPH) => addDeployment(database, scratch, dataDirectory, graph),
     async statusOf(revisionId) {
       const row = database.store.db.selectFrom('revisions').select('status').where('id', '=', revisionId);
       return (await row.executeTakeFirstOrThrow()).status;
@@ -71,12 +71,17 @@ export function runnerReady({ process }: PlatformProcess): Promise<LogRecord> {
   return process.record(({ msg }) => msg === 'the runner is ready');
 }
 
-async function addDeployment({ store }: TestDatabase, scratch: Scratch, dataDirectory: string) {
+async function addDeployment(
+  { store }: TestDatabase,
+  scratch: Scratch,
+  dataDirectory: string,
+  graph: string,
+) {
   const { id: workspaceId } = await store.db.selectFrom('workspaces').select('id').executeTakeFirstOrThrow();
   const id = randomUUID();
   const directory = join(scratch.path, id);
   await mkdir(directory);
-  const files = { 'graph.mjs': GRAPH, 'package.json': '{}' };
+  const files = { 'graph.mjs': graph, 'package.json': '{}' };
   await writeDeployment(directory, { graphs: { agent: './graph.mjs:graph' } }, files);
   const place = { workspace_id: workspaceId, deployment_id: id };
   const configs = { source_config: '{}', source_revision_config: '{}' };
