@@ -1,62 +1,23 @@
 // Builds in real workloads, by the real npm and a registry on loopback, and what hostile code in them gets.
-import { createHash } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { archive } from '../../support/archive-bytes.ts';
 import { isMissing, openTestWorkloads, type TestWorkloads, titled } from '../../workload/test-workloads.ts';
 import { type BuilderScene, createBuilderScene, type Files, graphFile } from './builder-scene.ts';
-
-type Registry = AsyncDisposable & {
-  readonly url: string;
-  readonly requests: string[];
-  readonly integrity: string;
-};
-
-/** Serves one package, `left`; at an address that clients reach through their proxy. */
-async function startRegistry(): Promise<Registry> {
-  const manifest = JSON.stringify({ name: 'left', version: '1.0.0', main: 'index.js' });
-  const tarball = gzipSync(
-    archive([
-      { name: 'package/package.json', content: manifest },
-      { name: 'package/index.js', content: "module.exports = 'left';" },
-    ]),
-  );
-  const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
-  const requests: string[] = [];
-  const server = createServer((request, response) => {
-    requests.push(request.url ?? '');
-    if (request.url?.endsWith('.tgz') === true) response.end(tarball);
-    else if (request.url === '/left') {
-      const dist = { tarball: `${url()}left/-/left-1.0.0.tgz`, integrity };
-      const versions = { '1.0.0': { name: 'left', version: '1.0.0', dist } };
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify({ name: 'left', 'dist-tags': { latest: '1.0.0' }, versions }));
-    } else response.writeHead(404).end('{}');
-  });
-  const url = (): string => `http://127.0.0.2:${(server.address() as AddressInfo).port}/`;
-  await new Promise((resolve) => server.listen(0, '127.0.0.2', () => resolve(undefined)));
-  return {
-    ...{ url: url(), requests, integrity },
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
+import { lockFile, startTestRegistry, type TestRegistry } from './test-registry.ts';
 
 const isolation = 'bubblewrap';
 
 describe.skipIf(isMissing(isolation))(titled('an isolated build', isolation), { tags: ['long'] }, () => {
   let scene: BuilderScene;
-  let registry: Registry;
+  let registry: TestRegistry;
   let machine: TestWorkloads;
   let running: Awaited<ReturnType<BuilderScene['start']>>;
   beforeAll(async () => {
-    [scene, registry] = await Promise.all([createBuilderScene(), startRegistry()]);
+    [scene, registry] = await Promise.all([
+      createBuilderScene(),
+      startTestRegistry({ left: { 'index.js': "module.exports = 'left';" } }),
+    ]);
     // The operator lets builds reach this registry of the machine.
     machine = await openTestWorkloads(isolation, { egress: { allow_private: ['loopback'] } });
     const env = { PATH: process.env['PATH'] ?? '', npm_config_registry: registry.url };
@@ -85,19 +46,7 @@ describe.skipIf(isMissing(isolation))(titled('an isolated build', isolation), { 
   it('installs by its lock file, from the registry alone, and again from the cache', {
     timeout: 240_000,
   }, async () => {
-    const packages = {
-      '': { name: 'app', dependencies: { left: '1.0.0' } },
-      'node_modules/left': {
-        version: '1.0.0',
-        resolved: `${registry.url}left/-/left-1.0.0.tgz`,
-        integrity: registry.integrity,
-      },
-    };
-    const files = {
-      ...graphFile,
-      'package.json': { name: 'app', dependencies: { left: '1.0.0' } },
-      'package-lock.json': { name: 'app', lockfileVersion: 3, requires: true, packages },
-    };
+    const files = { ...graphFile, ...lockFile(registry, ['left']) };
     const first = await build(files);
     expect(first.log.join('\n')).toContain('built in');
     expect(first.outcome).toBe('ready');
