@@ -1,6 +1,14 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/traces/filter/comparison.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/fields.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/filter.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/pairs.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/syntax.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/tokens.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/value-test.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/traces/filter/values.ts': 'test/platform/traces/filter/parser.test.ts',
   'src/platform/runner-builds.ts': 'test/cli/platform/runner.test.ts',
   'src/cli/command/deploy-command.ts': 'test/cli/deploy/deploy.test.ts',
   'src/cli/deploy/directory-deployment.ts': 'test/cli/deploy/deploy.test.ts',
