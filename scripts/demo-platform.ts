@@ -133,7 +133,7 @@ export async function showEvents(
   secret: string,
 ): Promise<void> {
   const query = operations.map((one) => `operations=${one}`).join('&');
-  const { items } = (await ask(platform, 'GET', `/api/v1/audit-logs?${query}`)) as Events;
+  const { items } = (await ask(platform, 'GET', `/api/v1/audit-logs?limit=100&${query}`)) as Events;
   process.stdout.write('\nEvents of the audit log, newest first:\n');
   for (const { time, api, status } of items.slice(0, 12))
     process.stdout.write(`  ${new Date(time).toISOString()}  ${api.operation}  ${status}\n`);
