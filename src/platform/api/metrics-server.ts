@@ -5,7 +5,7 @@ import { HttpServer } from '../../base/http/http-server.ts';
 import type { ListenAddress } from '../../base/listen-address.ts';
 import { describeBug, type Log } from '../../base/log.ts';
 import { platformError } from './errors.ts';
-import type { Metrics } from './metrics.ts';
+import type { ProcessMetrics } from './metrics.ts';
 import { listenAt } from './server.ts';
 
 export type MetricsServer = { readonly url: string; close(): Promise<void> };
@@ -13,16 +13,20 @@ export type MetricsServer = { readonly url: string; close(): Promise<void> };
 const LIMITS = { headBytes: 16 * 1024, headMs: 5000, requestMs: 5000, keepAliveMs: 5000 };
 const MAX_CONNECTIONS = 16;
 
-type Source = Pick<Metrics, 'contentType' | 'read'> & {
+type Source = Pick<ProcessMetrics, 'contentType' | 'read'> & {
   /** False until the process has started, and once it shuts down. */
   isReady(): boolean;
 };
 
-/** Throws an Error that says where it cannot listen. */
+/** That of the API; a runner has another one. */
+const OWN = { setting: 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN' };
+
+/** Throws an Error that says where it cannot listen, and which setting names that. */
 export async function openMetricsServer(
   source: Source,
   listen: ListenAddress,
   log: Log,
+  { setting }: { readonly setting: string } = OWN,
 ): Promise<MetricsServer> {
   const server = new HttpServer({
     limits: LIMITS,
@@ -39,7 +43,7 @@ export async function openMetricsServer(
   });
   server.listener.maxConnections = MAX_CONNECTIONS;
   return {
-    url: await listenAt(server.listener, listen, 'metrics_listen or SALLYPORT_PLATFORM_METRICS_LISTEN'),
+    url: await listenAt(server.listener, listen, setting),
     close: () => server.close(0, 'end'),
   };
 }
@@ -49,7 +53,7 @@ function readinessOf({ isReady }: Source): HttpResponse {
   return { status: 200, fields: { 'Content-Type': 'application/json' }, body: '{"ok":true}' };
 }
 
-async function read({ read, contentType }: Pick<Metrics, 'contentType' | 'read'>, log: Log) {
+async function read({ read, contentType }: Pick<ProcessMetrics, 'contentType' | 'read'>, log: Log) {
   try {
     return { status: 200, fields: { 'Content-Type': contentType }, body: await read() };
   } catch (error) {

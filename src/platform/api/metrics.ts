@@ -34,22 +34,33 @@ export type Meters = {
   gauge(name: string, help: string, read: () => number): void;
 };
 
-export type Metrics = Meters & {
+/** Of a process that serves no API. */
+export type ProcessMetrics = Meters & {
   /** How long something took that may take minutes. */
   seconds(
     name: string,
     help: string,
     labels: readonly string[],
   ): (values: Readonly<Record<string, string>>, seconds: number) => void;
-  onFinished(finished: FinishedRequest): void;
   readonly contentType: string;
   /** In the text form of Prometheus. */
   read(): Promise<string>;
 };
 
+export type Metrics = ProcessMetrics & {
+  onFinished(finished: FinishedRequest): void;
+};
+
 const PREFIX = 'sallyport_platform_';
 const LONG_SECONDS = [0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900];
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+export function createProcessMetrics(readings: Pick<Readings, 'pools'>): ProcessMetrics {
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  addPools(register, readings);
+  return metricsOf(register);
+}
 
 export function createMetrics(readings: Readings): Metrics {
   const register = new Registry();
@@ -73,13 +84,21 @@ export function createMetrics(readings: Readings): Metrics {
     help: 'Responses with status 401',
     registers,
   });
-  addGauges(registers, readings);
+  addPools(register, readings);
+  addGauges(register, readings);
   return {
+    ...metricsOf(register),
     onFinished({ method, route = 'none', status, seconds: taken }) {
       requests.inc({ method, route, status });
       seconds.observe({ method, route }, taken);
       if (status === 401) unauthenticated.inc();
     },
+  };
+}
+
+function metricsOf(register: Registry): ProcessMetrics {
+  const registers = [register];
+  return {
     counter(name, help, labels) {
       const made = new Counter({ name: `${PREFIX}${name}`, help, labelNames: [...labels], registers });
       return (values) => made.inc(values);
@@ -106,29 +125,43 @@ export function createMetrics(readings: Readings): Metrics {
   };
 }
 
-function addGauges(registers: Registry[], readings: Readings): void {
-  const gauge = (name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => unknown) => {
+type AddGauge = (
+  name: string,
+  help: string,
+  labelNames: string[],
+  collect: (gauge: Gauge) => unknown,
+) => void;
+
+function gaugesOf(register: Registry): AddGauge {
+  return (name, help, labelNames, collect) => {
     const made: Gauge = new Gauge({
       name: `${PREFIX}${name}`,
       help,
       labelNames,
-      registers,
+      registers: [register],
       collect: async () => void (await collect(made)),
     });
   };
-  gauge('requests_running', 'Requests whose response is not written yet', [], (one) =>
-    one.set(readings.running()),
-  );
-  gauge('streams_open', 'Requests whose response is a stream or may become one', [], (one) =>
-    one.set(readings.streams()),
-  );
-  gauge('pool_connections', 'Connections to the database', ['pool', 'state'], (one) => {
+}
+
+function addPools(register: Registry, readings: Pick<Readings, 'pools'>): void {
+  gaugesOf(register)('pool_connections', 'Connections to the database', ['pool', 'state'], (one) => {
     for (const [pool, { size, idle, waiting }] of Object.entries(readings.pools())) {
       one.set({ pool, state: 'busy' }, size - idle);
       one.set({ pool, state: 'idle' }, idle);
       one.set({ pool, state: 'awaited' }, waiting);
     }
   });
+}
+
+function addGauges(register: Registry, readings: Readings): void {
+  const gauge = gaugesOf(register);
+  gauge('requests_running', 'Requests whose response is not written yet', [], (one) =>
+    one.set(readings.running()),
+  );
+  gauge('streams_open', 'Requests whose response is a stream or may become one', [], (one) =>
+    one.set(readings.streams()),
+  );
   gauge('audit_events', 'Events in the audit logs of the database', [], async (one) => {
     const events = await inTime(readings.auditEvents(), readings);
     if (events === undefined) one.remove();

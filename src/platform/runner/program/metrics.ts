@@ -1,8 +1,8 @@
 // The metrics of a runner, on a listener of their own. Loaded only when they are configured.
 import type { ListenAddress } from '../../../base/listen-address.ts';
-import { describeBug, type Log } from '../../../base/log.ts';
+import type { Log } from '../../../base/log.ts';
 import { type MetricsServer, openMetricsServer } from '../../api/metrics-server.ts';
-import { createMetrics, type Meters } from '../../api/metrics.ts';
+import { createProcessMetrics, type Meters } from '../../api/metrics.ts';
 import type { RunnerEvents } from '../deployments/deployment-ground.ts';
 import type { Pools } from '../../store/pools.ts';
 
@@ -17,16 +17,10 @@ export type RunnerMetrics = {
 
 export async function openRunnerMetrics(
   listen: ListenAddress,
-  source: { readonly pools: Pools; readonly log: Log; isReady(): boolean },
+  source: { readonly pools: Pick<Pools, 'connections'>; readonly log: Log; isReady(): boolean },
 ): Promise<RunnerMetrics> {
   const { pools, log, isReady } = source;
-  const none = (): number => 0;
-  const metrics = createMetrics({
-    ...{ running: none, streams: none, auditEvents: async () => 0, jobs: async () => ({}) },
-    deployments: async () => [],
-    onError: (error) => log.warn(describeBug(error), 'a metric could not be read'),
-    pools: () => pools.connections(),
-  });
+  const metrics = createProcessMetrics({ pools: () => pools.connections() });
   const starts = metrics.seconds(
     'agent_start_seconds',
     'From the start of an agent server until it is ready',
@@ -39,11 +33,12 @@ export async function openRunnerMetrics(
     meters: metrics,
     onBuilt: (outcome, seconds) => builds({ outcome }, seconds),
     watch(runner) {
-      // The gauge `deployments` is about the whole database.
       metrics.gauge('runner_deployments', 'Deployments of this machine', () => runner.deployments);
       metrics.gauge('agent_servers', 'Agent servers of this machine that may serve', () => runner.instances);
     },
-    server: await openMetricsServer({ ...metrics, isReady }, listen, log),
+    server: await openMetricsServer({ ...metrics, isReady }, listen, log, {
+      setting: 'runner.metrics_listen or SALLYPORT_PLATFORM_RUNNER_METRICS_LISTEN',
+    }),
     events: {
       onStarted: (seconds) => starts({}, seconds),
       onRestarted: () => restarts({}),

@@ -30,3 +30,19 @@ it('tell what the runner runs, how long builds and starts take, and what is star
     await server.close();
   }
 });
+
+it('have nothing that only a platform knows, and name their own setting when they cannot listen', async () => {
+  const pools = { connections: () => ({}) };
+  const source = { pools, log: createLog('silent', { write: () => undefined }), isReady: () => true };
+  const { server } = await openRunnerMetrics({ host: '127.0.0.1', port: 0 }, source);
+  try {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    expect(text).not.toMatch(/sallyport_platform_(?:audit_events|jobs|requests_running|deployments)/);
+    const taken = { host: '127.0.0.1', port: Number(new URL(server.url).port) };
+    await expect(openRunnerMetrics(taken, source)).rejects.toThrow(
+      'SALLYPORT_PLATFORM_RUNNER_METRICS_LISTEN',
+    );
+  } finally {
+    await server.close();
+  }
+});
