@@ -24,7 +24,11 @@ const TIMEOUT_MS = 30_000;
 /** What an operator sets for npm and pip, besides their files in the home directory. */
 const OPERATORS = /^(?:PATH|HOME|XDG_CONFIG_(?:HOME|DIRS)|npm_config_.*|PIP_.*|VIRTUAL_ENV)$/i;
 
-/** `npm`: the script of npm, if there is one. What cannot be asked has its defaults, which the log says. */
+const NPM_CONFIG = ['config', 'ls', '--json'];
+/** With the Node of the operator: where the settings of all users are depends on it. */
+const OF_OPERATOR = ['npm', ...NPM_CONFIG];
+
+/** `npm`: the script of npm, if there is one. What does not respond has its defaults, which the log says. */
 export async function readRegistries(
   {
     node,
@@ -34,32 +38,48 @@ export async function readRegistries(
   log: Log,
 ): Promise<Registries> {
   const own = Object.fromEntries(Object.entries(env).filter(([name]) => OPERATORS.test(name)));
-  const ask = async (program: string, command: readonly string[]): Promise<string> => {
-    try {
-      return await outputOf(command, own);
-    } catch {
-      log.info({ program }, 'the registries of a package manager are not known: its default is used');
-      return '';
+  const ask = async (program: string, ...commands: readonly (readonly string[])[]): Promise<string> => {
+    for (const command of commands) {
+      const output = await outputOf(command, own).catch(() => '');
+      if (output !== '') return output;
     }
+    if (commands.length > 0)
+      log.info({ program }, 'the registries of a package manager are not known: its default is used');
+    return '';
   };
   const [ofNpm, ofPip] = await Promise.all([
-    npm === undefined ? '' : ask('npm', [node, npm, 'config', 'ls', '--json']),
+    ask('npm', ...(npm === undefined ? [] : [OF_OPERATOR, [node, npm, ...NPM_CONFIG]])),
     ask('pip', ['python3', '-m', 'pip', 'config', 'list']),
   ]);
-  return toRegistries(parseNpmConfig(ofNpm), parsePipConfig(ofPip));
+  const registry = Object.entries(own).find(([name]) => name.toLowerCase() === 'npm_config_registry')?.[1];
+  if (ofNpm !== '' && registry === undefined && !showsRegistry(ofNpm))
+    log.warn(
+      'npm does not show its registry, because its URL has a password: builds use the default registry',
+    );
+  return toRegistries(parseNpmConfig(ofNpm, registry), parsePipConfig(ofPip));
 }
 
 export type NpmConfig = { readonly registry: string; readonly scopes: Readonly<Record<string, string>> };
 export type PipConfig = { readonly index: string; readonly extra: readonly string[] };
 
-export function parseNpmConfig(text: string): NpmConfig {
-  const parsed = parseJsonDocument(text);
-  const config = parsed.ok && isObject(parsed.value) ? parsed.value : {};
+/** `registry`: that of a variable, which npm does not show if its URL has a password. */
+export function parseNpmConfig(text: string, registry?: string): NpmConfig {
+  const config = toConfig(text);
   const scopes = Object.entries(config).flatMap(([key, value]) => {
     const url = /^@[\w.-]+:registry$/.test(key) ? toAddress(value) : undefined;
     return url === undefined ? [] : [[key, url] as const];
   });
-  return { registry: toAddress(config['registry']) ?? NPM_DEFAULT, scopes: Object.fromEntries(scopes) };
+  const own = toAddress(config['registry']) ?? toAddress(registry);
+  return { registry: own ?? NPM_DEFAULT, scopes: Object.fromEntries(scopes) };
+}
+
+function showsRegistry(text: string): boolean {
+  return 'registry' in toConfig(text);
+}
+
+function toConfig(text: string): Readonly<Record<string, unknown>> {
+  const parsed = parseJsonDocument(text);
+  return parsed.ok && isObject(parsed.value) ? parsed.value : {};
 }
 
 /** `global.index-url='https://…'`, of a file, or `:env:.index-url='…'`; what comes later counts. */

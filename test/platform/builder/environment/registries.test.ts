@@ -24,6 +24,13 @@ describe('the configuration of npm', () => {
     });
   });
 
+  it('has the registry of a variable, where npm shows none because its URL has a password', () => {
+    const variable = 'https://user:secret@npm.example.com/';
+    expect(parseNpmConfig('{}', variable).registry).toBe('https://npm.example.com/');
+    const shown = '{"registry": "https://shown.example.com/"}';
+    expect(parseNpmConfig(shown, variable).registry).toBe('https://shown.example.com/');
+  });
+
   it.each(['', 'npm error', '[]', '{"registry": null}'])('%j is the default', (text) =>
     expect(parseNpmConfig(text)).toEqual({ registry: 'https://registry.npmjs.org/', scopes: {} }),
   );
@@ -94,11 +101,34 @@ it('npm and pip are asked with the settings of the operator, and without the oth
   await print('python3', '#!/bin/sh\necho ":env:.index-url=\'$PIP_INDEX_URL$CANARY\'"\n');
   await chmod(join(scratch.path, 'python3'), 0o755);
   const env = {
-    ...{ PATH: `${scratch.path}:/usr/bin:/bin`, CANARY: 'secret' },
+    ...{ PATH: scratch.path, CANARY: 'secret' },
     ...{ npm_config_registry: 'https://npm.example.com/', PIP_INDEX_URL: 'https://pip.example.com/' },
   };
   const asked = { node: process.execPath, npm: join(scratch.path, 'npm.js'), env };
   expect((await readRegistries(asked, silent)).hosts).toEqual(['npm.example.com:443', 'pip.example.com:443']);
+});
+
+it('npm is the one of the operator, whose Node says where the settings of all users are', async () => {
+  await using scratch = await createScratch();
+  await writeFile(join(scratch.path, 'own.js'), 'console.log("{}")');
+  const npm = join(scratch.path, 'npm');
+  await writeFile(npm, '#!/bin/sh\necho \'{"registry": "https://all.example.com/"}\'\n');
+  await chmod(npm, 0o755);
+  const asked = {
+    ...{ node: process.execPath, npm: join(scratch.path, 'own.js') },
+    env: { PATH: scratch.path },
+  };
+  expect((await readRegistries(asked, silent)).hosts).toContain('all.example.com:443');
+});
+
+it('an operator learns that a registry whose URL has a password is not used', async () => {
+  await using scratch = await createScratch();
+  const npm = await scratch.write('npm.js', 'console.log("{}")');
+  const warned: string[] = [];
+  const log = { ...silent, warn: (text: string) => void warned.push(text) } as unknown as Log;
+  const { hosts } = await readRegistries({ node: process.execPath, npm, env: { PATH: '/nonexistent' } }, log);
+  expect(hosts).toContain('registry.npmjs.org:443');
+  expect(warned).toEqual([expect.stringContaining('its URL has a password')]);
 });
 
 it('programs that are not there have their defaults', async () => {
