@@ -1,6 +1,6 @@
 // What a platform hands to its runner on a pipe: settings, which may contain a password, and the variables of other programs that the runner
 // uses. The pipe stays open as long as the platform lives, however it ends.
-import { createReadStream } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { z } from '../../base/schema.ts';
 
@@ -18,8 +18,8 @@ const schema = z.strictObject({
 });
 export type RunnerInput = z.output<typeof schema>;
 
-/** Variables that package managers and the client of S3 read themselves. They may contain a password. */
-const OF_PROGRAMS = /^(?:AWS_|NPM_CONFIG_|npm_config_|PIP_)/;
+/** Variables that package managers, which read theirs in any case, and the client of S3 read. They may contain a password. */
+const OF_PROGRAMS = /^(?:AWS_|(?:npm_config_|PIP_)|(?:XDG_CONFIG_(?:HOME|DIRS)|VIRTUAL_ENV)$)/i;
 
 /** `env`: with the flags of the platform, as their variables. `names`: of the variables that set something. */
 export function toRunnerInput(
@@ -54,7 +54,8 @@ export type ParentLink = {
 
 /** Rejects when the platform is gone before it has said what is to run. */
 export async function readRunnerInput(descriptor: number): Promise<ParentLink> {
-  const pipe = createReadStream('', { fd: descriptor, encoding: 'utf8' });
+  // No stream of files: its reading thread would wait for the platform, and the end of this process for that thread.
+  const pipe = new Socket({ fd: descriptor, readable: true, writable: false }).setEncoding('utf8');
   const line = Promise.withResolvers<string>();
   const ended = Promise.withResolvers<void>();
   let waiting = '';

@@ -44,7 +44,11 @@ export function startRunnerChild(options: RunnerChildOptions): RunnerChild {
     async close(graceMs) {
       closing.abort();
       child?.kill('SIGTERM');
-      const timer = setTimeout(() => child?.kill('SIGKILL'), graceMs + KILL_MS);
+      const kill = (): void => {
+        options.log.error('the runner of deployments did not end in its time: it is killed');
+        child?.kill('SIGKILL');
+      };
+      const timer = setTimeout(kill, graceMs + KILL_MS);
       await running;
       clearTimeout(timer);
     },

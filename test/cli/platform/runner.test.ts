@@ -1,6 +1,6 @@
 // `sallyport runner` as a process: by itself, and as the child of a platform that is stopped or killed.
 import { readdirSync, readFileSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { listMoves } from '../../../src/platform/deployments/revision-moves.ts';
@@ -8,7 +8,7 @@ import { graphFile, pack } from '../../platform/builder/builder-scene.ts';
 import { createDeploymentPlatform, runnerReady } from '../../support/deployment-platform.ts';
 import { openS3Server, s3Credentials } from '../../support/s3-server.ts';
 import { createScratch } from '../../support/scratch.ts';
-import { program, runToEnd } from '../../support/spawned-process.ts';
+import { type Finished, type LogRecord, program, runToEnd } from '../../support/spawned-process.ts';
 
 const patience = { timeout: 60_000, interval: 100 };
 
@@ -65,6 +65,8 @@ it('is started with the first deployment, and ends with the platform', {
   expect(seen).not.toContain(String(scene.database.connection.password));
   platform.process.kill('SIGTERM');
   expect(await platform.process.exited).toMatchObject({ code: 0 });
+  expect(platform.process.stdout).toContain('the runner is draining');
+  expect(platform.process.stdout).not.toContain('it is killed');
   expect(processesOf(scene.dataDirectory)).toEqual([]);
   expect(await readdir(join(scene.dataDirectory, 'runner', 'run'))).toEqual([]);
 });
@@ -96,6 +98,98 @@ it('builds a source that the platform keeps in a bucket', { tags: 'long', timeou
     (await listMoves(scene.database.store.db, changed['latest_revision_id'] ?? '')).map(({ to }) => to);
   // Nothing of it can be run: it has no packages.
   await expect.poll(statuses, patience).toContain('AWAITING_DEPLOY');
+});
+
+/** The address of a metrics listener, from the line that says that its process is ready. */
+async function metricsOf({ metrics }: LogRecord): Promise<string> {
+  return (await fetch(`${String(metrics)}/metrics`)).text();
+}
+
+it('exports what became of deployments: states by the platform, the rest by the runner', {
+  tags: 'long',
+  timeout: 240_000,
+}, async () => {
+  await using scene = await createDeploymentPlatform();
+  const platform = await scene.start({
+    SALLYPORT_PLATFORM_METRICS_LISTEN: '127.0.0.1:0',
+    SALLYPORT_PLATFORM_RUNNER_METRICS_LISTEN: '127.0.0.1:0',
+  });
+  const { record: ready } = await platform.ready;
+  const { id, revisionId } = await scene.addDeployment();
+  const runner = await runnerReady(platform);
+  await expect.poll(() => scene.statusOf(revisionId), patience).toBe('DEPLOYED');
+  expect(await ask(runner['gateway'], id, scene.key)).toBe(200);
+  const states = await metricsOf(ready);
+  expect(states).toContain('sallyport_platform_deployments{kind="deployment",state="READY"} 1\n');
+  expect(states).toContain('sallyport_platform_deployments{kind="revision",state="DEPLOYED"} 1\n');
+  const counted = await metricsOf(runner);
+  for (const line of [
+    'runner_deployments 1',
+    'agent_servers 1',
+    'agent_start_seconds_count 1',
+    'deployment_switch_seconds_count{outcome="deployed"} 1',
+    'deployment_requests_total{status="200",refusal="none",end="complete"} 1',
+    'agent_restarts_total 0',
+  ])
+    expect(counted).toContain(`\nsallyport_platform_${line}\n`);
+  // Of the database, and for the platform alone.
+  expect(counted).not.toContain('sallyport_platform_audit_events');
+  const [agent] = processesOf('agent-server').filter((one) => processesOf(scene.dataDirectory).includes(one));
+  process.kill(Number(agent), 'SIGKILL');
+  await expect
+    .poll(() => metricsOf(runner), patience)
+    .toContain('\nsallyport_platform_agent_restarts_total 1\n');
+  await expect
+    .poll(() => metricsOf(runner), patience)
+    .toContain('\nsallyport_platform_agent_start_seconds_count 2\n');
+});
+
+it('builds with the registries that variables and files of the operator name, and counts the seconds', {
+  tags: 'long',
+  timeout: 240_000,
+}, async () => {
+  await using scene = await createDeploymentPlatform();
+  await using scratch = await createScratch();
+  await mkdir(join(scratch.path, 'pip'));
+  const pip = '[global]\nextra-index-url = https://user:c4n4ry@file.example.com/simple\n';
+  await writeFile(join(scratch.path, 'pip', 'pip.conf'), pip);
+  await writeFile(join(scratch.path, '.npmrc'), '@own:registry=https://own.example.com/\n');
+  const platform = await scene.start({
+    ...{ HOME: scratch.path, XDG_CONFIG_HOME: scratch.path },
+    NPM_CONFIG_REGISTRY: 'https://user:c4n4ry@npm.example.com/',
+    PIP_INDEX_URL: 'https://pip.example.com/simple',
+    SALLYPORT_PLATFORM_RUNNER_METRICS_LISTEN: '127.0.0.1:0',
+  });
+  const app = join(scratch.path, 'app');
+  await mkdir(app);
+  await writeFile(join(app, 'langgraph.json'), '{"graphs": {"agent": "./agent.mjs:graph"}}');
+  await writeFile(join(app, 'agent.mjs'), 'throw new Error("it is built alone")');
+  const print = `import fs from 'node:fs';
+    for (const name of ['npm_config_registry', 'PIP_INDEX_URL', 'PIP_EXTRA_INDEX_URL'])
+      console.log(name, process.env[name]);
+    console.log(fs.readFileSync(process.env.npm_config_userconfig, 'utf8'));`;
+  await writeFile(join(app, 'print.mjs'), print);
+  const { port } = await platform.ready;
+  const env = { SALLYPORT_API_URL: `http://127.0.0.1:${port}`, SALLYPORT_API_KEY: scene.key };
+  const deploy = (...args: readonly string[]): Promise<Finished> =>
+    runToEnd(process.execPath, [program, 'deploy', ...args], { env });
+  const { code, stderr } = await deploy(app, '--build-command', 'node print.mjs');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('DEPLOY_FAILED')]);
+  const { stdout: log } = await deploy('logs', 'app', '--build');
+  for (const line of [
+    'npm_config_registry https://npm.example.com/',
+    'PIP_INDEX_URL https://pip.example.com/simple',
+    'PIP_EXTRA_INDEX_URL https://file.example.com/simple',
+    '@own:registry=https://own.example.com/',
+  ])
+    expect(log).toContain(line);
+  expect(log).not.toContain('c4n4ry');
+  const counted = await metricsOf(await runnerReady(platform));
+  for (const line of [
+    'build_seconds_count{outcome="ready"} 1',
+    'deployment_switch_seconds_count{outcome="failed"} 1',
+  ])
+    expect(counted).toContain(`\nsallyport_platform_${line}\n`);
 });
 
 it.each(['platform', 'runner', 'agent-server'])(
