@@ -54,7 +54,7 @@ const customUrl = optional(
 export const sourceConfig = z.object({
   integration_id: optional(text),
   repo_url: optional(text),
-  deployment_type: optional(z.enum(['dev_free', 'dev', 'prod'])),
+  deployment_type: optional(z.enum(['dev_free', 'dev', 'dev_zero', 'prod'])),
   build_on_push: optional(z.boolean()),
   custom_url: customUrl,
   resource_spec: optional(resourceSpec),

@@ -68,6 +68,15 @@ describe('a deployment', () => {
     expect((await scene.ask('GET', `${DEPLOYMENTS}?name_contains=%25`)).body.resources).toEqual([]);
   });
 
+  it.each(['dev_free', 'dev', 'dev_zero', 'prod'])(
+    'may have the type %s, as public clients send it',
+    async (type) => {
+      const given = { ...smallest(), source_config: { deployment_type: type } };
+      const { status, body } = await scene.ask('POST', DEPLOYMENTS, given);
+      expect([status, body.source_config?.deployment_type]).toEqual([201, type]);
+    },
+  );
+
   it('is changed without a revision, unless the change needs one', async () => {
     const { id, latest_revision_id: first } = await scene.create({ secrets: [{ name: 'A', value: 'a' }] });
     const plain = await patch(id, {
