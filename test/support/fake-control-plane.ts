@@ -17,7 +17,11 @@ export type SeenRequest = {
 };
 
 /** `lost before`: the connection is cut and nothing was done; `lost after`: it was. */
-export type Interference = 'lost before' | 'lost after' | { readonly status: number; readonly body: unknown };
+export type Interference =
+  | 'lost before'
+  | 'lost after'
+  | { readonly status: number; readonly body: unknown }
+  | { readonly status: number; readonly html: string };
 
 type FakeDeployment = Json & {
   readonly id: string;
@@ -74,6 +78,8 @@ export class FakeControlPlane implements AsyncDisposable {
     const at = this.interferences.findIndex(([pattern]) => pattern.test(line));
     const [[, what] = []] = at === -1 ? [] : this.interferences.splice(at, 1);
     if (what === 'lost before') return void request.socket.destroy();
+    if (typeof what === 'object' && 'html' in what)
+      return void response.writeHead(what.status, { 'content-type': 'text/html' }).end(what.html);
     const { status, body: reply } =
       typeof what === 'object' ? what : this.#respond(request.method ?? '', pathname, body, search);
     if (what === 'lost after') return void request.socket.destroy();

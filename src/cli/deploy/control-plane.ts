@@ -65,6 +65,10 @@ export type Changes = {
   readonly proxyProfileId: string | undefined;
 };
 
+function isThere({ status }: Deployment): boolean {
+  return status !== 'AWAITING_DELETE';
+}
+
 /** The most that a page may have. */
 const PAGE = 100;
 
@@ -78,9 +82,16 @@ export class ControlPlane {
     this.#wait = wait;
   }
 
-  /** By its exact name. */
+  /** By its exact name; one that is being deleted only where there is no other. */
   async findByName(name: string): Promise<Deployment | undefined> {
-    return (await this.list(name)).find((one) => one.name === name);
+    const all = (await this.list(name)).filter((one) => one.name === name);
+    return all.find(isThere) ?? all[0];
+  }
+
+  /** One that takes changes: while another one is being deleted, its name is free. */
+  async findExisting(name: string): Promise<Deployment | undefined> {
+    const found = await this.findByName(name);
+    return found !== undefined && isThere(found) ? found : undefined;
   }
 
   async list(nameContains?: string): Promise<readonly Deployment[]> {
@@ -107,7 +118,7 @@ export class ControlPlane {
       ...(proxyProfileId === undefined ? {} : { proxy_profile_id: proxyProfileId }),
     };
     const create = { method: 'POST', path: '/v2/deployments', body } as const;
-    return this.#change(deployment, create, { find: () => this.findByName(name) });
+    return this.#change(deployment, create, { find: () => this.findExisting(name) });
   }
 
   /** Sends the archive to an address that the platform gives for it. Returns the path of what was stored. */

@@ -122,13 +122,17 @@ async function list({ plane, output }: Given): Promise<number> {
 async function listRevisions({ plane, operands: [name = ''], output }: Given): Promise<number> {
   const deployment = await find(plane, name);
   const all = await plane.revisions(deployment.id, 100);
-  const rows = all.map(({ id, status, created_at: created = '-' }) => {
+  const rows = all.map(({ id, status, created_at: created = '-', status_reason: reason }) => {
     const isReplaced = status === 'DEPLOYED' && id !== deployment.active_revision_id;
-    return [id, isReplaced ? 'REPLACED' : status, created];
+    const [firstLine = ''] = (reason ?? '').split('\n');
+    return [id, isReplaced ? 'REPLACED' : status, created, firstLine.slice(0, MAX_REASON)];
   });
-  output.result(all, formatTable(['REVISION', 'STATUS', 'CREATED'], rows));
+  output.result(all, formatTable(['REVISION', 'STATUS', 'CREATED', 'REASON'], rows));
   return 0;
 }
+
+/** Of a line of a terminal. */
+const MAX_REASON = 100;
 
 async function logs({ plane, flags, operands: [name = ''], output }: Given): Promise<number> {
   const { build = false, follow = false, revision, level } = flags;

@@ -63,7 +63,7 @@ async function findOrCreate(
   created: Created,
   output: Output,
 ): Promise<Deployment> {
-  const found = await plane.findByName(name);
+  const found = await plane.findExisting(name);
   if (found === undefined) {
     const deployment = await plane.create(name, created);
     output.progress(`created the deployment ${name} (${deployment.id})`);

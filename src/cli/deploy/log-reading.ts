@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { InputError } from '../../base/input-error.ts';
 import type { ControlPlane, Deployment, LogEntry, LogQuery } from './control-plane.ts';
 import { formatLogEntry, type Output } from './output.ts';
+import { callPatiently } from './repeated-call.ts';
 
 export type LogFlags = {
   readonly build: boolean;
@@ -13,8 +14,9 @@ export type LogFlags = {
 
 const NEWEST = 100;
 const POLL_MS = 2_000;
-/** Lines of the last instant come again, because a query begins with it. */
-const MAX_KNOWN = 10_000;
+/** What one agent server printed may be stored after what another one printed later. Lines that come again are known. */
+const OVERLAP_MS = 2_000;
+const MAX_KNOWN = 50_000;
 
 /** With `follow` it goes on until the process is ended. */
 export async function printLogs(
@@ -29,23 +31,24 @@ export async function printLogs(
   print(newest, output);
   if (!flags.follow) return;
   const known = new Set(newest.map(idOf));
-  let start = newest.at(-1)?.timestamp;
+  let start = latestOf(newest);
   for (;;) {
     await delay(POLL_MS);
-    const since = start === undefined || start === null ? {} : { start_time: toTime(start) };
+    const since = start === undefined ? {} : { start_time: new Date(start - OVERLAP_MS).toISOString() };
     const query = { limit: NEWEST, order: 'asc', ...level, ...since } as const;
     for await (const logs of readPages(read, query)) {
       const fresh = logs.filter((entry) => !known.has(idOf(entry)));
       print(fresh, output);
       for (const entry of fresh) remember(known, idOf(entry));
-      start = fresh.at(-1)?.timestamp ?? start;
+      start = latestOf(fresh, start);
     }
   }
 }
 
 async function* readPages(read: Read, query: LogQuery): AsyncGenerator<readonly LogEntry[]> {
   for (let offset: string | undefined; ; ) {
-    const { logs, next_offset: next } = await read(offset === undefined ? query : { ...query, offset });
+    const page = offset === undefined ? query : { ...query, offset };
+    const { logs, next_offset: next } = await callPatiently(() => read(page));
     yield logs;
     if (logs.length < NEWEST || !next) return;
     offset = next;
@@ -76,6 +79,10 @@ function remember(known: Set<string>, id: string): void {
   if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
 }
 
-function toTime(timestamp: string | number): string {
-  return typeof timestamp === 'number' ? new Date(timestamp).toISOString() : timestamp;
+/** In milliseconds since 1970. Undefined: no line has a time. */
+function latestOf(entries: readonly LogEntry[], before?: number): number | undefined {
+  const times = entries.map(({ timestamp }) => new Date(timestamp ?? Number.NaN).getTime());
+  return [...times, before ?? Number.NaN]
+    .filter((time) => !Number.isNaN(time))
+    .reduce<number | undefined>((latest, time) => Math.max(latest ?? time, time), undefined);
 }

@@ -134,6 +134,11 @@ function accept({ status, retryAfter, text }: Reply, what: string): unknown {
       `${what} is redirected (${status}): set --host-url to the platform itself`,
       status,
     );
+  if (document === INVALID && status === 404)
+    throw new CallRejected(
+      `${what}: 404, and not from a platform: check --host-url or SALLYPORT_API_URL`,
+      status,
+    );
   const seconds = Number(retryAfter);
   const retryAfterMs = retryAfter === undefined || Number.isNaN(seconds) ? undefined : seconds * 1000;
   throw new CallRejected(`${what}: ${status}${detailOf(document, text)}`, status, retryAfterMs);

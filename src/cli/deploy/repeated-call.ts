@@ -43,8 +43,27 @@ function waitOf(error: unknown, isRead: boolean, tries: number): number | undefi
   return isTemporary ? Math.min(error.retryAfterMs ?? grown, MAX_WAIT_MS) : undefined;
 }
 
+const MAX_SILENCE_MS = 60_000;
+const PAUSE_MS = 3_000;
+
+/** Of a call that changes nothing: a platform that is started again for a minute does not end the command. */
+export async function callPatiently<T>(
+  call: () => Promise<T>,
+  { wait = delay, now = Date.now }: { readonly wait?: Wait; readonly now?: () => number } = {},
+): Promise<T> {
+  const until = now() + MAX_SILENCE_MS;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isUnreachable(error) || now() >= until) throw error;
+      await wait(PAUSE_MS);
+    }
+  }
+}
+
 /** No response, or one of a proxy before the platform: it may be there again soon. */
-export function isUnreachable(error: unknown): boolean {
+function isUnreachable(error: unknown): boolean {
   return error instanceof TransportError || (error instanceof CallRejected && isOfProxy(error));
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ControlPlane, Deployment, LogEntry, Revision } from './control-plane.ts';
 import { escapeControls } from '../issue-lines.ts';
 import { formatLogEntry, type Output } from './output.ts';
-import { isUnreachable, type Wait } from './repeated-call.ts';
+import { callPatiently, type Wait } from './repeated-call.ts';
 
 export type Waiting = {
   readonly output: Output;
@@ -16,8 +16,9 @@ const FIRST_POLL_MS = 250;
 const MAX_POLL_MS = 3_000;
 /** A build may take 15 minutes, and may wait for others before. */
 const MAX_WAIT_MS = 30 * 60_000;
-const MAX_SILENCE_MS = 60_000;
 const SHOWN_LINES = 50;
+/** As after a signal that ends a process. */
+const INTERRUPTED = 130;
 
 const REASONS: Readonly<Record<string, string>> = {
   SKIPPED: 'a newer revision came before work on it began',
@@ -35,7 +36,13 @@ export async function waitForRevision(
   waiting: Waiting,
 ): Promise<number> {
   const { output } = waiting;
-  const revision = await pollRevision(plane, id, revisionId, waiting);
+  const onInterrupt = (): void => {
+    output.progress(`the revision goes on without this command: sallyport deploy revisions ${name}`);
+    process.exit(INTERRUPTED);
+  };
+  process.once('SIGINT', onInterrupt);
+  const polled = pollRevision(plane, id, revisionId, waiting);
+  const revision = await polled.finally(() => process.off('SIGINT', onInterrupt));
   const status = revision?.status;
   if (revision === undefined) {
     const follow = `sallyport deploy logs ${name} --build --follow`;
@@ -57,7 +64,7 @@ async function pollRevision(
   const until = now() + MAX_WAIT_MS;
   let last = '';
   for (let pause = FIRST_POLL_MS; now() < until; pause = Math.min(pause * 1.5, MAX_POLL_MS)) {
-    const revision = await readPatiently(() => plane.revision(id, revisionId), { wait, now });
+    const revision = await callPatiently(() => plane.revision(id, revisionId), { wait, now });
     const { status } = revision;
     if (status !== last) output.progress(`revision ${revisionId}: ${status}`);
     if (status === 'DEPLOYED' || status in REASONS) return revision;
@@ -65,22 +72,6 @@ async function pollRevision(
     await wait(pause);
   }
   return undefined;
-}
-
-/** A platform that is started again for a minute does not end the command: the revision goes on without it. */
-async function readPatiently(
-  read: () => Promise<Revision>,
-  { wait, now }: Required<Pick<Waiting, 'wait' | 'now'>>,
-): Promise<Revision> {
-  const until = now() + MAX_SILENCE_MS;
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isUnreachable(error) || now() >= until) throw error;
-      await wait(MAX_POLL_MS);
-    }
-  }
 }
 
 async function showFailure(

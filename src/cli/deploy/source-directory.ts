@@ -32,7 +32,13 @@ export async function readSourceDirectory(flags: DirectoryFlags): Promise<Source
   const configPath = relative(root, file).split(sep).join('/');
   if (configPath.startsWith('../') || configPath === '')
     throw new InputError(`--config must name a file in ${root}: its other files are not packed`);
-  const document = await readDocument(file);
+  const document = await readDocument(file).catch((error: unknown) => {
+    if (!(error instanceof InputError) || codeOf(error.cause) !== 'ENOENT') throw error;
+    throw new InputError(
+      `${file} does not exist: give the directory of a graph configuration file, or name the file with --config`,
+      { cause: error },
+    );
+  });
   if (!isObject(document) || !isObject(document['graphs']) || Object.keys(document['graphs']).length === 0)
     throw new InputError(
       `${file}: graphs must name at least one graph, such as {"agent": "./agent.ts:graph"}`,

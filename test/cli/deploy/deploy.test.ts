@@ -140,6 +140,42 @@ describe('deploy DIR', () => {
     }),
   );
 
+  it('makes a new deployment while one of the same name is being deleted', { tags: ['long'] }, async () => {
+    await using scratch = await createDirectory();
+    await using plane = await FakeControlPlane.start();
+    await deploy(plane, [scratch.app, '--name', 'one']);
+    Object.assign(plane.deployments[0] ?? {}, { status: 'AWAITING_DELETE' });
+    const again = await deploy(plane, [scratch.app, '--name', 'one', '--json']);
+    const [, made] = plane.deployments;
+    expect({ ...again, result: JSON.parse(again.stdout) }).toMatchObject({
+      ...{ code: 0, stderr: expect.stringContaining(`created the deployment one (${made?.id})`) },
+      result: { deployment_id: made?.id, status: 'DEPLOYED' },
+    });
+  });
+
+  it('says at Ctrl-C that the revision goes on', { tags: ['long'] }, async () => {
+    await using scratch = await createDirectory();
+    await using plane = await FakeControlPlane.start();
+    plane.states = ['BUILDING'];
+    await using child = new SpawnedProcess(process.execPath, [program, 'deploy', scratch.app], {
+      env: { SALLYPORT_API_URL: plane.url, SALLYPORT_API_KEY: KEY },
+    });
+    await expect.poll(() => child.stderr, { timeout: 30_000 }).toContain('BUILDING');
+    child.kill('SIGINT');
+    expect(await child.exited).toEqual({ code: 130, signal: null });
+    expect(child.stderr).toContain('sallyport deploy revisions my-app');
+    expect(child.stdout).toBe('');
+  });
+
+  it('names the option when what responds is no platform', async () => {
+    await using scratch = await createDirectory();
+    await using plane = await FakeControlPlane.start();
+    plane.interferences.push([/^GET/, { status: 404, html: '<!doctype html><p>Not found' }]);
+    const { code, stderr } = await deploy(plane, [scratch.app]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('404, and not from a platform: check --host-url or SALLYPORT_API_URL\n');
+  });
+
   it('prints what the platform rejects, and ends with 2', async () => {
     await using scratch = await createDirectory();
     await using plane = await FakeControlPlane.start();
@@ -179,6 +215,8 @@ describe('after a deployment', () => {
     const listed = await deploy(plane, ['list']);
     expect(listed.stdout).toMatch(/^NAME +STATUS +ACTIVE REVISION +ID +URL\none +READY +[\da-f-]{36} /);
     const revisions = await deploy(plane, ['revisions', 'one']);
+    Object.assign(plane.revisions.at(-1) ?? {}, { status_reason: 'revision 2 came\nmore' });
+    expect((await deploy(plane, ['revisions', 'one'])).stdout).toMatch(/ CREATING .* revision 2 came\n$/);
     expect(revisions.stdout).toMatch(/\n\S+ +DEPLOYED +2026\S+\n\S+ +REPLACED +2026\S+\n\S+ +CREATING /);
     const back = await deploy(plane, ['rollback', 'one', '--json']);
     expect(JSON.parse(back.stdout)).toMatchObject({ status: 'DEPLOYED', name: 'one' });
@@ -210,7 +248,11 @@ describe('after a deployment', () => {
     await child.record(({ message }) => message === 'b');
     plane.logs = [...plane.logs, { ...line(3, 'c'), timestamp: '2026-01-01T00:00:02Z' }, line(4, 'd')];
     await child.record(({ message }) => message === 'd');
-    expect(child.records.map(({ message }) => message)).toEqual(['a', 'b', 'c', 'd']);
+    // What was printed before is stored later, and the platform is away for a while.
+    for (let n = 0; n < 5; n += 1) plane.interferences.push([/_logs$/, 'lost before']);
+    plane.logs = [...plane.logs, { ...line(5, 'e'), timestamp: '2026-01-01T00:00:03Z' }];
+    await child.record(({ message }) => message === 'e');
+    expect(child.records.map(({ message }) => message)).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 });
 
@@ -223,6 +265,11 @@ describe('what must be corrected ends with 2', () => {
       'an option of another command',
       ['list', '--build', '--api-key', KEY],
       /--build is no option of deploy list: it belongs to deploy logs/,
+    ],
+    [
+      'no configuration file',
+      [import.meta.dirname, '--api-key', KEY],
+      /langgraph\.json does not exist: give the directory of a graph configuration file/,
     ],
     ['no directory', ['/nonexistent', '--api-key', KEY], /\/nonexistent cannot be read \(ENOENT\)/],
   ];
