@@ -139,14 +139,18 @@ async function applyChange(writing: Writing, write: Write, id: string, given: Pa
   const secretsVersion = await setSecrets(writing, write, deployment, given.secrets);
   const merged = {
     config: mergeConfig(deployment.source_config, config),
-    source: mergeConfig(deployment.source_revision_config, revision),
+    // A source is replaced, and never taken away: null is what clients send for what is not set.
+    source: mergeConfig(deployment.source_revision_config, {
+      ...revision,
+      source_tarball_path: revision.source_tarball_path ?? undefined,
+    }),
   };
   requireImage(deployment.source, { config: merged.config, revision: merged.source });
   await setFields(write, id, given, merged.config);
   return { deployment, merged, secretsVersion };
 }
 
-function isGiven(value: unknown): boolean {
+function isGiven<T>(value: T): value is NonNullable<T> {
   return value !== null && value !== undefined;
 }
 
@@ -201,7 +205,7 @@ async function deploy(
   const { source_tarball_path: path } = source;
   let hasSource: boolean | undefined;
   let buildId: string | undefined;
-  if (path) {
+  if (isGiven(path)) {
     if (isNewSource) hasSource = await takeSource(db, owner, path);
     else {
       buildId = await findKeptBuild(db, owner, { config, source });

@@ -26,7 +26,10 @@ export type DeploymentFilter = {
   readonly deployment_ids?: readonly string[] | undefined;
 };
 
-/** One of exactly the name that is looked for first, because clients look for it on the first page; then the newest. */
+/**
+ * One of exactly the name that is looked for first, because clients look for it on the first page; then the newest. Those that are being
+ * deleted have no name any more: clients make a deployment of a name that they do not find.
+ */
 export async function listDeployments(
   db: Database,
   workspaceId: string,
@@ -37,6 +40,7 @@ export async function listDeployments(
   if (status === 'UNUSED' || status === 'UNKNOWN') return [];
   let query = selectSeen(db).where('d.workspace_id', '=', workspaceId);
   if (text !== '') query = query.where(sql<boolean>`strpos(lower(d.name), lower(${text})) > 0`);
+  if (text !== '' && status === undefined) query = query.where('d.status', '<>', 'AWAITING_DELETE');
   if (status !== undefined) query = query.where('d.status', '=', status);
   if (image !== undefined) query = query.where('d.image_version', '=', image);
   if (type !== undefined) query = query.where(sql<boolean>`d.source_config->>'deployment_type' = ${type}`);

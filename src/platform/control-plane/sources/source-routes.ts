@@ -105,7 +105,11 @@ const upload = ({ quotas, sources }: SourceParts): Route => {
       await lockQuotas(db, workspaceId);
       await noteStored(db, target, written, machineId);
       await requireSourceQuota(db, workspaceId, quotas, 0);
-      return { body: { size_bytes: written.size, sha256: written.sha256 } };
+      return {
+        body: { size_bytes: written.size, sha256: written.sha256 },
+        resources: [target.deploymentId],
+        resourceNames: [target.deploymentName],
+      };
     },
     // Where nobody knows whether the row was stored, the next sweep does it.
     discard: ({ written, store }) => store.remove(written.path),

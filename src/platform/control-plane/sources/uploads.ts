@@ -10,7 +10,11 @@ const EXPIRES_MINUTES = 15;
 export const MAX_SOURCE_BYTES = 200 * 1024 * 1024;
 
 type Owner = { readonly workspaceId: string; readonly deploymentId: string };
-export type OpenUpload = Owner & { readonly id: string; readonly organizationId: string };
+export type OpenUpload = Owner & {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly deploymentName: string;
+};
 
 /** Nothing else ever returns the signature. */
 export async function createUpload(
@@ -46,6 +50,8 @@ export async function openUpload(db: Reader, id: string, signature: string): Pro
   const row = await db
     .selectFrom('deployment_uploads as u')
     .innerJoin('workspaces as w', 'w.id', 'u.workspace_id')
+    .innerJoin('deployments as d', 'd.id', 'u.deployment_id')
+    .select('d.name')
     .select(['u.id', 'u.workspace_id', 'u.deployment_id', 'u.state', 'u.token_hash', 'w.organization_id'])
     .select(sql<boolean>`u.expires_at <= now()`.as('is_expired'))
     .where('u.id', '=', id)
@@ -56,7 +62,7 @@ export async function openUpload(db: Reader, id: string, signature: string): Pro
   if (row.is_expired)
     throw new DomainError('forbidden', 'This address has expired: ask for another upload-url');
   const { workspace_id: workspaceId, deployment_id: deploymentId, organization_id: organizationId } = row;
-  return { id: row.id, workspaceId, deploymentId, organizationId };
+  return { id: row.id, workspaceId, deploymentId, organizationId, deploymentName: row.name };
 }
 
 export function wasUsed(): DomainError {

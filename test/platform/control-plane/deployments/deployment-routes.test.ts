@@ -155,6 +155,14 @@ describe('a deployment', () => {
     expect((await scene.ask('GET', one(id))).body.status).toBe('AWAITING_DELETE');
     const { body } = await scene.ask('GET', `${one(id)}/revisions?limit=1`);
     expect(body.resources[0].status).toBe('INTERRUPTED');
+    // Clients look for a name before they make a deployment of it.
+    const list = async (query: string) =>
+      (await scene.ask('GET', `${DEPLOYMENTS}?${query}`)).body.resources.map(
+        (each: { id: string }) => each.id,
+      );
+    expect(await list(`name_contains=${name}`)).toEqual([]);
+    expect(await list(`name_contains=${name}&status=AWAITING_DELETE`)).toEqual([id]);
+    expect(await list(`deployment_ids=${id}`)).toEqual([id]);
     const change = await patch(id, { display_name: 'x' });
     expect([change.status, change.body.detail]).toEqual([400, `Deployment ID ${id} is being deleted.`]);
     await scene.create({ name });

@@ -96,6 +96,18 @@ describe('a revision', () => {
     expect((await statusesOf(id))[0]).toBe('QUEUED');
   });
 
+  it('keeps the source where its path is null, as clients send what is not set', async () => {
+    const { id, revisionId } = await createDeployed();
+    const { body } = await scene.ask('GET', one(id));
+    const path = body.source_revision_config.source_tarball_path;
+    const nulls = { source_tarball_path: null, image_uri: null, repo_ref: null };
+    const changed = await patch(id, { source_revision_config: nulls, secrets: [{ name: 'A', value: 'a' }] });
+    expect(changed.body).toMatchObject({
+      ...{ active_revision_id: revisionId, source_revision_config: { source_tarball_path: path } },
+    });
+    expect((await statusesOf(id))[0]).toBe('AWAITING_DEPLOY');
+  });
+
   it('keeps its secrets when a newer one has others', async () => {
     const { vault, database } = scene.api;
     const { id } = await scene.create({ secrets: [{ name: 'A', value: 'first' }] });
@@ -136,6 +148,7 @@ describe('a revision', () => {
   it.each([
     ['foreign', async () => scene.upload((await scene.create()).id), /must be an object_path/],
     ['unknown', async () => randomUUID(), /must be an object_path/],
+    ['empty', async () => '', /must be an object_path/],
     [
       'used',
       async (id: string) => (await scene.ask('GET', one(id))).body.source_revision_config.source_tarball_path,

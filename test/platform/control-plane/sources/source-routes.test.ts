@@ -53,6 +53,8 @@ describe('an upload', () => {
     const sent = await scene.put(url, 'an archive', { 'x-goog-content-length-range': '0,209715200' });
     const sha256 = createHash('sha256').update('an archive').digest('hex');
     expect([sent.status, sent.body]).toEqual([200, { size_bytes: 10, sha256 }]);
+    const { operation, record } = await scene.lastEvent();
+    expect([operation, record.enrichments.resource_ids]).toEqual(['update_deployment', [id]]);
     const row = await rowOf(path);
     expect(row).toMatchObject({ state: 'stored', size_bytes: '10', sha256, deployment_id: id });
     expect(row.machine_id).toBe(await readFile(join(scene.directory, 'machine-id'), 'utf8'));
