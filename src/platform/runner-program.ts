@@ -16,6 +16,8 @@ import { createInstanceControl } from './deployment-gateway/instance-control.ts'
 import { migrationsOf } from './modules.ts';
 import { createConnectionBudget } from './runner/database-bridge/connection-budget.ts';
 import { createRunnerBuilds, type RunnerBuilds } from './runner-builds.ts';
+import { watchDatabaseSizes } from './runner/databases/database-sizes.ts';
+import { readDatabaseSizes } from './runner/databases/server-databases.ts';
 import type { DeploymentGround, RunnerEvents } from './runner/deployments/deployment-ground.ts';
 import { createCapacity } from './runner/fleet/capacity.ts';
 import { createStartTurns } from './runner/fleet/start-turns.ts';
@@ -28,6 +30,7 @@ import {
   type RunnerDirectories,
 } from './runner/program/directories.ts';
 import { openRunnerStorage, type RunnerStorage } from './runner/program/storage.ts';
+import { requireBuildHosts } from './runner/program/build-hosts.ts';
 import type { RunnerMetrics } from './runner/program/metrics.ts';
 import { readMachineId } from './store/data-directory/machine-id.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
@@ -56,6 +59,7 @@ export type RunnerParts = {
 export async function openRunnerProgram(config: PlatformConfig, parts: RunnerParts): Promise<RunnerProgram> {
   const { log, program } = parts;
   const { runner: settings } = config;
+  requireBuildHosts(settings.builds.allowHosts);
   await using opened = new AsyncDisposableStack();
   const directories = await prepareRunnerDirectories(
     config.dataDirectory,
@@ -170,6 +174,11 @@ async function openDeployments(shared: Shared): Promise<Runner> {
     databases: {
       ...{ store, vault, log, owner: storage.ownerConnection, directory: directories.databases },
       connections: createConnectionBudget(settings.databaseConnections, perDeployment),
+      maxBytes: settings.databaseBytes,
+      sizes: watchDatabaseSizes({
+        read: (names) => readDatabaseSizes(storage.ownerConnection, names),
+        log,
+      }),
     },
     capacity: createCapacity(settings.limits),
     turns: createStartTurns(Math.max(2, availableParallelism())),

@@ -38,6 +38,10 @@ export const runnerSchema = z
           .int()
           .min(0)
           .default(8 * GIB),
+        kept_bytes: z
+          .int()
+          .min(0)
+          .default(32 * GIB),
         allow_hosts: z.array(z.string().min(1)).max(1_000).default([]),
       })
       .prefault({}),
@@ -48,6 +52,7 @@ export const runnerSchema = z
         cpu_millicores: limit.optional(),
         database_connections: limit.max(10_000).default(200),
         agent_connections: z.int().min(5).max(200).default(10),
+        database_bytes: size.default(10 * GIB),
       })
       .prefault({}),
   })
@@ -76,12 +81,14 @@ export const runnerVariables: readonly (readonly [name: string, key: string, rea
   ['SALLYPORT_PLATFORM_RUNNER_BUILDS_MEMORY_BYTES', 'runner.builds.memory_bytes', Number],
   ['SALLYPORT_PLATFORM_RUNNER_BUILDS_DISK_BYTES', 'runner.builds.disk_bytes', Number],
   ['SALLYPORT_PLATFORM_RUNNER_BUILDS_CACHE_BYTES', 'runner.builds.cache_bytes', Number],
+  ['SALLYPORT_PLATFORM_RUNNER_BUILDS_KEPT_BYTES', 'runner.builds.kept_bytes', Number],
   ['SALLYPORT_PLATFORM_RUNNER_BUILDS_ALLOW_HOSTS', 'runner.builds.allow_hosts', asList],
   ['SALLYPORT_PLATFORM_RUNNER_LIMITS_INSTANCES', 'runner.limits.instances', Number],
   ['SALLYPORT_PLATFORM_RUNNER_LIMITS_MEMORY_BYTES', 'runner.limits.memory_bytes', Number],
   ['SALLYPORT_PLATFORM_RUNNER_LIMITS_CPU_MILLICORES', 'runner.limits.cpu_millicores', Number],
   ['SALLYPORT_PLATFORM_RUNNER_LIMITS_DATABASE_CONNECTIONS', 'runner.limits.database_connections', Number],
   ['SALLYPORT_PLATFORM_RUNNER_LIMITS_AGENT_CONNECTIONS', 'runner.limits.agent_connections', Number],
+  ['SALLYPORT_PLATFORM_RUNNER_LIMITS_DATABASE_BYTES', 'runner.limits.database_bytes', Number],
 ];
 
 export type RunnerSettings = ReturnType<typeof toRunnerSettings>;
@@ -109,6 +116,8 @@ export function toRunnerSettings(given: z.infer<typeof runnerSchema>, api: Liste
       diskBytes: builds.disk_bytes,
       /** Of installed packages that are kept. */
       cacheBytes: builds.cache_bytes,
+      /** Of builds of one workspace. */
+      keptBytes: builds.kept_bytes,
       /** What builds reach besides the registries. */
       allowHosts: builds.allow_hosts,
     },
@@ -130,6 +139,8 @@ export function toRunnerSettings(given: z.infer<typeof runnerSchema>, api: Liste
     databaseConnections: limits.database_connections,
     /** Of one agent server. */
     agentConnections: limits.agent_connections,
+    /** Of the database of one deployment. */
+    databaseBytes: limits.database_bytes,
   };
 }
 

@@ -12,6 +12,8 @@ export type DirectoryParts = {
   readonly store: Pick<Store, 'db' | 'write'>;
   readonly machineId: string;
   readonly workloads: Pick<Workloads, 'releaseUser'>;
+  /** Of one workspace, of builds that nobody runs. */
+  readonly keptBytes: number;
 };
 
 export class BuildDirectories {
@@ -45,8 +47,8 @@ export class BuildDirectories {
 
   /** Removes what no revision needs, and what no row knows. */
   async sweep(): Promise<void> {
-    const { store, machineId, workloads } = this.#parts;
-    for (const { buildId } of await expiredBuilds(store.db, machineId))
+    const { store, machineId, workloads, keptBytes } = this.#parts;
+    for (const { buildId } of await expiredBuilds(store.db, machineId, keptBytes))
       await store.write((trx) => retireBuild(trx, buildId));
     // Listed before the rows are read: what begins meanwhile is not among these.
     const present = (await readdir(this.#directory)).filter((id) => !this.#running.has(id));

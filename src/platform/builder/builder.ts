@@ -106,8 +106,11 @@ class MachineBuilder implements Builder {
 
   /** Those of an earlier process, for as long as this one does not build. */
   #directoriesBefore(): BuildDirectories {
-    const { directory, store, claimer, workloads } = this.#options;
-    return new BuildDirectories(join(directory, BUILDS), { store, machineId: claimer.machineId, workloads });
+    const { directory, store, claimer, workloads, settings } = this.#options;
+    const { keptBytes } = settings;
+    return new BuildDirectories(join(directory, BUILDS), {
+      ...{ store, machineId: claimer.machineId, workloads, keptBytes },
+    });
   }
 
   /** Never rejects. */
@@ -158,7 +161,8 @@ async function prepare(options: BuilderOptions): Promise<RunningParts> {
   for (const name of await readdir(installations)) await removeTree(join(installations, name));
   const cache = await DependencyCache.open(join(directory, 'packages'), settings.cacheBytes);
   const environment = await prepareBuildEnvironment(join(directory, 'programs'), { node, env, log });
-  const parts = { store, machineId: claimer.machineId, workloads };
+  const { keptBytes } = settings;
+  const parts = { store, machineId: claimer.machineId, workloads, keptBytes };
   const builds = join(directory, BUILDS);
   await createPassage(builds);
   const directories = new BuildDirectories(builds, parts);

@@ -11,6 +11,8 @@ export type BuilderSettings = {
   readonly diskBytes: number;
   /** Of all installed packages that are kept. */
   readonly cacheBytes: number;
+  /** Of builds of one workspace; those that run, or will, count and are kept whatever they take. */
+  readonly keptBytes: number;
   /** What builds may reach besides the registries: destinations as in an access control. */
   readonly allowHosts: readonly string[];
 };
@@ -23,5 +25,6 @@ export const defaultBuilderSettings: BuilderSettings = {
   memoryBytes: 2 * GIB,
   diskBytes: 4 * GIB,
   cacheBytes: 8 * GIB,
+  keptBytes: 32 * GIB,
   allowHosts: [],
 };

@@ -211,18 +211,27 @@ export type KeptBuild = {
   readonly directory: string;
 };
 
-/** Builds of this machine that no revision needs any more: its runner removes their directories, then says so. */
-export async function expiredBuilds(db: Database, machineId: string): Promise<readonly KeptBuild[]> {
+/**
+ * Builds of this machine that no revision needs any more: its runner removes their directories, then says so. `keptBytes`: of those of one
+ * workspace; the ones that were not deployed for longest are built again when they are needed.
+ */
+export async function expiredBuilds(
+  db: Database,
+  machineId: string,
+  keptBytes: number,
+): Promise<readonly KeptBuild[]> {
   const { rows } = await sql<KeptBuild>`
     with kept as (
-      select b.id, row_number() over (partition by b.deployment_id order by max(r.number) desc) as place
+      select b.id, row_number() over (partition by b.deployment_id order by max(r.number) desc) as place,
+        sum(case when b.machine_id = ${machineId} then b.size_bytes else 0 end)
+          over (partition by b.workspace_id order by max(r.created_at) desc, b.id) as bytes
       from builds b join revisions r on r.build_id = b.id
       where b.ready_at is not null and b.removed_at is null group by b.id
     )
     select b.id as "buildId", b.deployment_id as "deploymentId", b.directory from builds b
       left join kept k on k.id = b.id
     where b.machine_id = ${machineId} and b.ready_at is not null and b.removed_at is null
-      and coalesce(k.place, ${KEPT_BUILDS + 1}) > ${KEPT_BUILDS}
+      and (coalesce(k.place, ${KEPT_BUILDS + 1}) > ${KEPT_BUILDS} or k.bytes > ${keptBytes})
       and not exists (select from revisions r join deployments d on d.id = r.deployment_id where r.build_id = b.id
         and (r.id = d.active_revision_id or r.status in ('CREATING', 'QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING')))
     order by b.created_at limit 100`.execute(db);

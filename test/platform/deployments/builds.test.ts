@@ -185,13 +185,37 @@ describe('the builds that are kept', () => {
       .set({ active_revision_id: revisions[1]! })
       .where('id', '=', deployment.id)
       .execute();
-    const expired = await expiredBuilds(store.db, builder.machineId);
+    const expired = await expiredBuilds(store.db, builder.machineId, 1_000);
     expect(expired.map(({ directory }) => directory)).toEqual(['/builds/0', '/builds/2']);
     for (const { buildId } of expired)
       expect(await store.write((trx) => retireBuild(trx, buildId))).toBe(true);
-    expect(await expiredBuilds(store.db, builder.machineId)).toEqual([]);
+    expect(await expiredBuilds(store.db, builder.machineId, 1_000)).toEqual([]);
     expect((await buildDirectories(store.db, builder.machineId)).size).toBe(6);
     expect(await store.write((trx) => retireBuild(trx, randomUUID()))).toBe(true);
+  });
+
+  it('take at most so much of a workspace, besides those that run', async () => {
+    const { store } = scene.database;
+    const builder = await addBuilder();
+    const deployment = await scene.addDeployment();
+    const revisions: string[] = [];
+    for (let n = 0; n < 4; n += 1) {
+      revisions.push(await addQueued(deployment));
+      const task = (await claim(builder))!;
+      await finishBuild(store, task, builder, { kind: 'ready', directory: `/large/${n}`, sizeBytes: 100 });
+      await endAll(deployment.id);
+    }
+    await store.db
+      .updateTable('deployments')
+      .set({ active_revision_id: revisions[0]! })
+      .where('id', '=', deployment.id)
+      .execute();
+    const expiredWith = async (keptBytes: number) =>
+      (await expiredBuilds(store.db, builder.machineId, keptBytes)).map(({ directory }) => directory);
+    expect(await expiredWith(400)).toEqual([]);
+    expect(await expiredWith(200)).toEqual(['/large/1']);
+    expect(await expiredWith(0)).toEqual(['/large/1', '/large/2', '/large/3']);
+    expect(await expiredBuilds(store.db, randomUUID(), 0)).toEqual([]);
   });
 
   it('are those that a revision waits for', async () => {

@@ -72,16 +72,23 @@ function findForbidden(value: unknown, path: readonly (string | number)[] = []):
 
 const named = optional(z.array(z.object({ name: z.string().min(1).max(253) })).max(32));
 
+/** As JSON: every revision keeps it. */
+const MAX_SPEC_CHARS = 65_536;
+
 /** Fields that are not known here are ignored: clients may be newer. */
-export const resourceSpec = z.object({
-  ...forParts('min_scale', replicas),
-  ...forParts('max_scale', replicas),
-  ...forParts('cpu', cores(8)),
-  ...forParts('cpu_limit', cores(16)),
-  ...forParts('memory_mb', megabytes),
-  ...forParts('memory_limit_mb', megabytes),
-  ...{ labels: texts(63), annotations: texts(4_096) },
-  service_account_name: optional(z.string().min(1).max(253)),
-  image_pull_secrets: named,
-  ...{ volumes: objects, volume_mounts: objects, init_containers: objects, sidecars: objects },
-});
+export const resourceSpec = z
+  .object({
+    ...forParts('min_scale', replicas),
+    ...forParts('max_scale', replicas),
+    ...forParts('cpu', cores(8)),
+    ...forParts('cpu_limit', cores(16)),
+    ...forParts('memory_mb', megabytes),
+    ...forParts('memory_limit_mb', megabytes),
+    ...{ labels: texts(63), annotations: texts(4_096) },
+    service_account_name: optional(z.string().min(1).max(253)),
+    image_pull_secrets: named,
+    ...{ volumes: objects, volume_mounts: objects, init_containers: objects, sidecars: objects },
+  })
+  .refine((spec) => JSON.stringify(spec).length <= MAX_SPEC_CHARS, {
+    error: `Input must have at most ${MAX_SPEC_CHARS} characters as JSON`,
+  });

@@ -34,6 +34,8 @@ export type BridgeOptions = {
 
 export type DatabaseBridge = {
   readonly connections: number;
+  /** Cuts the connections, and refuses others with this reason until it is undefined again. */
+  refuseAll(reason: string | undefined): void;
   /** Cuts the connections. */
   close(): Promise<void>;
 };
@@ -52,6 +54,7 @@ class Bridge implements DatabaseBridge {
   readonly #clients = new Set<Socket>();
   /** Of the connections that are open: nobody cancels a query of another deployment. */
   readonly #keys = new Set<string>();
+  #refusal: string | undefined;
   readonly #listener = createServer({ pauseOnConnect: true }, (client) => this.#accept(client));
 
   constructor(options: BridgeOptions) {
@@ -82,6 +85,11 @@ class Bridge implements DatabaseBridge {
     return this.#clients.size;
   }
 
+  refuseAll(reason: string | undefined): void {
+    this.#refusal = reason;
+    if (reason !== undefined) for (const client of this.#clients) client.destroy();
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#listener.close(resolve));
     for (const client of this.#clients) client.destroy();
@@ -90,6 +98,7 @@ class Bridge implements DatabaseBridge {
 
   #accept(client: Socket): void {
     client.on('error', () => undefined);
+    if (this.#refusal !== undefined) return refuse(client, '53100', this.#refusal);
     const place = this.#options.connections.take(this.#clients.size);
     if (place === undefined) return refuse(client, '53300', 'too many connections of this deployment');
     this.#clients.add(client);

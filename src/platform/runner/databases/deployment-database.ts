@@ -14,6 +14,7 @@ import { type DatabaseBridge, openDatabaseBridge } from '../database-bridge/brid
 import type { ConnectionBudget } from '../database-bridge/connection-budget.ts';
 import type { AgentSecrets } from '../instances/agent-input.ts';
 import { forgetServerDatabase, noteServerDatabase } from './leftover-databases.ts';
+import type { DatabaseSizes } from './database-sizes.ts';
 import { createVerifier } from './scram-verifier.ts';
 import { createServerDatabase, dropServerDatabase, namesOf } from './server-databases.ts';
 
@@ -24,6 +25,9 @@ export type DatabaseParts = {
   readonly owner: Connection;
   /** Of all deployments. */
   readonly connections: ConnectionBudget;
+  readonly sizes: DatabaseSizes;
+  /** Of one database. */
+  readonly maxBytes: number;
   /** Has a directory for the socket of each deployment. */
   readonly directory: string;
   readonly log: Pick<Log, 'warn'>;
@@ -32,7 +36,7 @@ export type DatabaseParts = {
 export type OpenDatabase = {
   /** For agent servers. */
   readonly secrets: AgentSecrets['database'] & { readonly masterKey: DeploymentDatabase['masterKey'] };
-  readonly bridge: DatabaseBridge;
+  readonly bridge: Pick<DatabaseBridge, 'close'>;
 };
 
 /**
@@ -62,7 +66,24 @@ export async function openDeploymentDatabase(
     ...{ user: roleName, database: databaseName, server: parts.owner },
     ...routingOf(parts.owner),
   });
-  return { bridge, secrets: { directory, name: databaseName, user: roleName, password, masterKey } };
+  const endWatch = parts.sizes.watch(databaseName, (bytes) =>
+    bridge.refuseAll(bytes > parts.maxBytes ? describeExcess(bytes, parts.maxBytes) : undefined),
+  );
+  const close = async (): Promise<void> => {
+    endWatch();
+    await bridge.close();
+  };
+  return {
+    bridge: { close },
+    secrets: { directory, name: databaseName, user: roleName, password, masterKey },
+  };
+}
+
+const MIB = 1024 ** 2;
+
+function describeExcess(bytes: number, maxBytes: number): string {
+  const [has, may] = [bytes, maxBytes].map((one) => Math.ceil(one / MIB));
+  return `the database of this deployment has ${has} MiB, more than the ${may} MiB of runner.limits.database_bytes: its operator can raise that, or delete the deployment`;
 }
 
 /** Of the socket. As short as possible: the kernel limits the path. */

@@ -64,6 +64,22 @@ function unlessThere(error: unknown): void {
   if (![DUPLICATE_DATABASE, UNIQUE_VIOLATION].includes(codeOf(error) ?? '')) throw error;
 }
 
+/** Of those that are there. */
+export async function readDatabaseSizes(
+  owner: Connection,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const sizes = new Map<string, number>();
+  if (names.length === 0) return sizes;
+  await asOwner(owner, async (client) => {
+    const text =
+      'select datname as name, pg_database_size(oid) as bytes from pg_database where datname = any($1)';
+    const { rows } = await client.query<{ name: string; bytes: string }>(text, [names]);
+    for (const { name, bytes } of rows) sizes.set(name, Number(bytes));
+  });
+  return sizes;
+}
+
 /** Resolves when neither is left, whoever was connected. */
 export async function dropServerDatabase(
   owner: Connection,

@@ -360,6 +360,11 @@ describe('a deployment is rejected', () => {
       at('source_config', 'resource_spec', 'cpu'),
     ],
     [
+      'more of Pods than is kept',
+      { source_config: { resource_spec: { volumes: [{ name: 'x'.repeat(70_000) }] } } },
+      at('source_config', 'resource_spec'),
+    ],
+    [
       'too much cpu',
       { source_config: { resource_spec: { cpu: 8.1 } } },
       at('source_config', 'resource_spec', 'cpu'),

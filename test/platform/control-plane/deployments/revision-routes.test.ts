@@ -237,6 +237,6 @@ describe('revisions of a deployment', () => {
       .where('deployment_id', '=', id);
     const numbers = (await left.orderBy('number').execute()).map(({ number }) => number);
     expect([numbers.length, numbers[0], numbers[1]]).toEqual([501, 2, 102]);
-    expect(await expiredBuilds(scene.api.database.store.db, 'another machine')).toEqual([]);
+    expect(await expiredBuilds(scene.api.database.store.db, 'another machine', 0)).toEqual([]);
   });
 });
