@@ -16,6 +16,8 @@ export type SidecarsOptions = {
   readonly program: SidecarProgram;
   readonly records: RecordBook;
   readonly log: Log;
+  /** The files of a place go with its last box: its CA and its tokens are not needed again. */
+  readonly removesFiles?: boolean;
   /** A sidecar ended by itself: its policies are lost. */
   onLost(): void;
 };
@@ -52,7 +54,7 @@ export class Sidecars {
     found.boxes.delete(boxId);
     if (found.boxes.size > 0) return;
     this.#supervised.delete(key);
-    const ending = found.end().finally(() => {
+    const ending = this.#end(found, key).finally(() => {
       if (this.#ending.get(key) === ending) this.#ending.delete(key);
     });
     this.#ending.set(key, ending);
@@ -62,8 +64,17 @@ export class Sidecars {
   /** Removes the files of a place that no box has any more. */
   async forget(placed: Placement): Promise<void> {
     const key = keyOf(placed);
-    if (!this.#supervised.has(key))
-      await rm(join(this.#options.directory, 'sidecars', key), { recursive: true, force: true });
+    if (!this.#supervised.has(key)) await this.#removeFiles(key);
+  }
+
+  /** The next sidecar of the place waits for it. */
+  async #end(sidecar: Supervised, key: string): Promise<void> {
+    await sidecar.end();
+    if (this.#options.removesFiles === true) await this.#removeFiles(key);
+  }
+
+  #removeFiles(key: string): Promise<void> {
+    return rm(join(this.#options.directory, 'sidecars', key), { recursive: true, force: true });
   }
 
   /** The process that serves the place now. */

@@ -32,7 +32,10 @@ export class WorkloadProxies {
     const onLost = (): void => {
       for (const proxy of this.#proxies.values()) void proxy.renew();
     };
-    this.#sidecars = new Sidecars({ directory, program, records: this.#records, log, onLost });
+    this.#sidecars = new Sidecars({
+      ...{ directory, program, records: this.#records, log, onLost },
+      removesFiles: true,
+    });
     this.#reading = this.#readRecords();
   }
 

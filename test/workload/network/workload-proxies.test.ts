@@ -109,6 +109,18 @@ describe.skipIf(isMissing('bubblewrap'))(titled('a workload with a sidecar', 'bu
     expect(lines).toEqual(['denied', 'denied', 'denied', 'denied']);
   });
 
+  it('leaves no file of a sidecar behind when it was the last of its group', async () => {
+    const files = (): readonly string[] => readdirSync(join(opened.directory, 'private', 'sidecars'));
+    const before = files();
+    const { workload } = await opened.start({
+      ...script('sleep 600'),
+      network: { group: 'alone', policy: policyOf(1, 'first') },
+    });
+    expect(files()).toHaveLength(before.length + 1);
+    await workload.stop(0);
+    expect(files()).toEqual(before);
+  });
+
   it('goes on with a newer policy, and without its sidecar as soon as there is another one', {
     tags: ['long'],
   }, async () => {
