@@ -83,7 +83,7 @@ export function runToEnd(
 }
 
 /** In some networks registries have addresses that builds do not reach unless the operator lists them, as this does. */
-async function closedRegistryAddresses(): Promise<readonly string[]> {
+export async function closedRegistryAddresses(): Promise<readonly string[]> {
   const npm = await runToEnd('npm', ['config', 'get', 'registry']).catch(() => undefined);
   const registry = URL.parse(npm?.stdout.trim() ?? '')?.hostname;
   const names = [registry ?? 'registry.npmjs.org', 'pypi.org', 'files.pythonhosted.org'];

@@ -1,13 +1,14 @@
-// `npm run deployments:rollover [-- --redeploys 20 --rollbacks 5 --rate 200 --streams 50]`: replaces a deployment again and again under
-// load, by clients that never retry. Exits with 1 when a request failed, a stream was not whole, or an old version responded after
-// its successor was deployed.
+// `npm run deployments:rollover [-- --redeploys 20 --rollbacks 5 --rate 200 --streams 50 --sockets 20]`: replaces a deployment again and again
+// under load, by clients that never retry. Exits with 1 when a request failed, a stream was not whole, a WebSocket was not closed with 1001 and open
+// again at once, or an old version responded after its successor was deployed.
 import { cp, readFile, writeFile } from 'node:fs/promises';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { type DeploymentScene, startScene } from './deployment-scene.ts';
 import { keepStreams, type LoadTarget, sendRequests } from './rollover-load.ts';
+import { openSocketRollover, type SocketResult } from './rollover-sockets.ts';
 
 const { values } = parseArgs({
   options: {
@@ -15,14 +16,16 @@ const { values } = parseArgs({
     rollbacks: { type: 'string', default: '5' },
     rate: { type: 'string', default: '200' },
     streams: { type: 'string', default: '50' },
+    sockets: { type: 'string', default: '20' },
   },
 });
-const [redeploys, rollbacks, rate, streams] = [
+const [redeploys, rollbacks, rate, streams, sockets] = [
   values.redeploys,
   values.rollbacks,
   values.rate,
   values.streams,
-].map(Number) as [number, number, number, number];
+  values.sockets,
+].map(Number) as [number, number, number, number, number];
 /** Of a stream, half a second apart. */
 const TICKS = 20;
 const MIN_REQUESTS = 10_000;
@@ -62,17 +65,34 @@ async function expectVersion(target: LoadTarget, expected: number): Promise<void
   if (version !== expected) problems.push(`version ${version} responded, and ${expected} is deployed`);
 }
 
-async function replaceAgainAndAgain(scene: DeploymentScene, app: string, target: LoadTarget): Promise<void> {
+/** `replaceSockets`: what speaks WebSocket is replaced as often. */
+async function replaceAgainAndAgain(
+  scene: DeploymentScene,
+  app: string,
+  { target, replaceSockets }: { readonly target: LoadTarget; replaceSockets(): Promise<void> },
+): Promise<void> {
   for (let version = 1; version <= redeploys; version += 1) {
     await writeVersion(app, version);
-    await deploy(scene, [app]);
+    await Promise.all([deploy(scene, [app]), replaceSockets()]);
     await expectVersion(target, version);
   }
   // Each goes back to what was deployed before the active revision.
   for (let nth = 1; nth <= rollbacks; nth += 1) {
-    await deploy(scene, ['rollback', 'app']);
+    await Promise.all([deploy(scene, ['rollback', 'app']), replaceSockets()]);
     await expectVersion(target, nth % 2 === 1 ? redeploys - 1 : redeploys);
   }
+}
+
+/** Each client is asked to connect again once by each replacement, and by nothing else. */
+function printSockets({ opened, closed, messages, reopenedMs, failures }: SocketResult): void {
+  const codes = [...closed].map(([code, count]) => `${count} x ${code}`).join(', ');
+  const sorted = reopenedMs.toSorted((a, b) => a - b);
+  console.log(
+    `WebSockets: ${opened} opened, closed: ${codes}; ${messages} messages; from the close to the first response of the next one p50 ${percentile(sorted, 0.5)} ms, most ${percentile(sorted, 1)} ms; ${failures.length} failures`,
+  );
+  const expected = sockets * (redeploys + rollbacks);
+  if (closed.get(1001) !== expected)
+    problems.push(`${closed.get(1001) ?? 0} WebSockets were closed with 1001, and ${expected} should be`);
 }
 
 function percentile(sorted: readonly number[], share: number): string {
@@ -90,18 +110,30 @@ async function main(): Promise<void> {
   const stopped = new AbortController();
   const load = sendRequests(target, rate, stopped.signal);
   const open = keepStreams(target, streams, TICKS, stopped.signal);
-  await replaceAgainAndAgain(scene, app, target);
+  const speaking = await openSocketRollover(cleanup, scene, sockets);
+  const beganMs = performance.now();
+  await replaceAgainAndAgain(scene, app, { target, replaceSockets: () => speaking.replace() });
   stopped.abort();
+  const seconds = (performance.now() - beganMs) / 1000;
   const [{ requests, latenciesMs, failures }, { whole, failures: broken }] = await Promise.all([load, open]);
+  const spoken = await speaking.end();
+  printSockets(spoken);
   const sorted = latenciesMs.toSorted((a, b) => a - b);
   console.log(
-    `requests: ${requests}, failed: ${failures.length}; p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms, most ${percentile(sorted, 1)} ms`,
+    `requests: ${requests}, ${(requests / seconds).toFixed(0)} a second, failed: ${failures.length}; p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms, most ${percentile(sorted, 1)} ms`,
   );
   console.log(`streams: ${whole} whole, ${broken.length} not`);
-  for (const failure of [...failures, ...broken].slice(0, SHOWN_FAILURES)) console.log(`FAILED: ${failure}`);
+  console.log(
+    `machine: load ${loadavg()
+      .map((one) => one.toFixed(1))
+      .join(' ')} at the end`,
+  );
+  for (const failure of [...failures, ...broken, ...spoken.failures].slice(0, SHOWN_FAILURES))
+    console.log(`FAILED: ${failure}`);
   for (const problem of problems) console.log(`BROKEN: ${problem}`);
   if (requests < MIN_REQUESTS) console.log(`fewer than ${MIN_REQUESTS} requests: this shows little`);
-  const isGood = failures.length + broken.length + problems.length === 0 && requests >= MIN_REQUESTS;
+  const failed = failures.length + broken.length + spoken.failures.length;
+  const isGood = failed + problems.length === 0 && requests >= MIN_REQUESTS;
   process.exitCode = isGood ? 0 : 1;
 }
 

@@ -1,7 +1,7 @@
 // A platform as a process on a database of the test, whose runner runs real agent servers without isolation. Deployments are rows of the test,
 // and their builds are directories with the packages of this project.
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { moveRevision, SYSTEM } from '../../src/platform/deployments/revision-moves.ts';
 import { mintKey } from '../../src/platform/identity/api-key.ts';
@@ -18,6 +18,8 @@ export type DeploymentPlatform = AsyncDisposable & {
   readonly key: string;
   /** Another one, after the one before has ended. */
   start(env?: Readonly<Record<string, string>>): Promise<PlatformProcess>;
+  /** For a platform on another machine, with the master key of this one. */
+  addDataDirectory(): Promise<string>;
   /** A deployment with one revision that waits to be deployed. `graph`: a module that exports `graph`. */
   addDeployment(graph?: string): Promise<{ readonly id: string; readonly revisionId: string }>;
   statusOf(revisionId: string): Promise<string>;
@@ -51,6 +53,12 @@ export async function createDeploymentPlatform(): Promise<DeploymentPlatform> {
       started.push(platform);
       await platform.ready;
       return platform;
+    },
+    async addDataDirectory() {
+      const path = join(scratch.path, randomUUID());
+      await mkdir(path, { mode: 0o711 });
+      await copyFile(join(dataDirectory, 'vault-master.key'), join(path, 'vault-master.key'));
+      return path;
     },
     addDeployment: (graph = GRAPH) => addDeployment(database, scratch, dataDirectory, graph),
     async statusOf(revisionId) {
