@@ -108,6 +108,7 @@ class Storm {
     const name = `kill ${nth} (${victim}, ${moment})`;
     const left = await this.#agree(Math.max(killedMs, Date.now()) + AGREE_MS);
     this.problems.push(...left.map((one) => `${name}: ${one}, after 30 s`));
+    if (left.length > 0) await this.#printHistory();
     this.#agreedMs.push(Date.now() - killedMs);
     this.#checkResponses(name, victim, { killedMs, backMs });
     await this.#checkOutcomes(name, victim);
@@ -269,6 +270,21 @@ class Storm {
         if (!rows.some((row) => row.id === revisionId))
           this.problems.push(`${name}: the revision ${revisionId} of ${deployment} is lost`);
     }
+  }
+
+  /** Of what did not agree: the last moves of revisions, lines of builds, and complaints of the processes. */
+  async #printHistory(): Promise<void> {
+    const lines = await this.#read<{ at: Date; text: string }>(
+      `select * from (
+        select at, concat_ws(' ', 'move', revision_id, from_status, to_status, reason) as text from revision_moves
+        union all select at, concat_ws(' ', kind, deployment_id, revision_id, message) from deployment_logs
+        union all select now(), concat_ws(' ', 'build', id, attempts, runner_id, directory, removed_at) from builds
+      ) every order by at desc limit 40`,
+      [],
+    );
+    for (const { at, text } of lines.toReversed())
+      console.log(`    ${at.toISOString()} ${text.slice(0, 300)}`);
+    for (const line of this.#platform.complaints.slice(-20)) console.log(`    ${line.slice(0, 300)}`);
   }
 
   readonly #seen = new Map<string, Set<string>>();
