@@ -4,6 +4,7 @@
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { runDeploymentStorm } from '../test/platform/storm/deployment-storm.ts';
+import { createStormPlatform } from '../test/platform/storm/deployment-storm-platform.ts';
 import { parseDeploymentStormOptions } from '../test/platform/storm/deployment-storm-options.ts';
 import { closedRegistryAddresses } from './deployment-scene.ts';
 
@@ -13,11 +14,17 @@ const options = parseDeploymentStormOptions(process.argv.slice(2));
 console.log(
   `seed ${options.seed}, ${cpus().length} x ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`,
 );
-const problems = await runDeploymentStorm({
-  ...options,
-  template: join(import.meta.dirname, 'rollover-source'),
-  sidecarConfig: { egress: { allow_private: await closedRegistryAddresses() } },
+const interrupted = Promise.withResolvers<readonly string[]>();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => interrupted.resolve([`it was ended by ${signal}`]));
+const platform = await createStormPlatform({
+  egress: { allow_private: await closedRegistryAddresses() },
 });
+const template = join(import.meta.dirname, 'rollover-source');
+const problems = await Promise.race([
+  runDeploymentStorm(platform, { ...options, template }),
+  interrupted.promise,
+]).finally(() => platform[Symbol.asyncDispose]());
 for (const problem of problems.slice(0, SHOWN_PROBLEMS)) console.log(`BROKEN: ${problem}`);
 if (problems.length > SHOWN_PROBLEMS) console.log(`BROKEN: ${problems.length - SHOWN_PROBLEMS} more`);
 console.log(`problems: ${problems.length}`);

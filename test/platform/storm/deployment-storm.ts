@@ -19,7 +19,7 @@ import {
   StormSources,
 } from './deployment-storm-load.ts';
 import { agentPidsOf, findDisagreements } from './deployment-storm-machine.ts';
-import { createStormPlatform, type StormPlatform } from './deployment-storm-platform.ts';
+import type { StormPlatform } from './deployment-storm-platform.ts';
 import { type Stage, STAGES, lookBefore, waitForStage } from './deployment-storm-stages.ts';
 
 const VICTIMS = ['platform', 'runner', 'agent server'] as const;
@@ -37,14 +37,15 @@ const BEGIN_MS = 180_000;
 export type DeploymentStorm = {
   readonly kills: number;
   readonly seed: number;
-  readonly sidecarConfig: object;
   /** Of the graph that is deployed. */
   readonly template: string;
 };
 
 /** What is wrong; prints the figures. */
-export async function runDeploymentStorm(given: DeploymentStorm): Promise<readonly string[]> {
-  await using platform = await createStormPlatform(given.sidecarConfig);
+export async function runDeploymentStorm(
+  platform: StormPlatform,
+  given: DeploymentStorm,
+): Promise<readonly string[]> {
   const sources = await StormSources.create(join(platform.scratch, 'sources'), given.template);
   await platform.start();
   const storm = new Storm(platform, sources, createRandom(given.seed));
