@@ -21,8 +21,8 @@ it('one runner serves each deployment', options, async () => {
   const askAll = () =>
     Promise.all(
       deployments.map(async ({ id }) => {
-        const answers = await Promise.all(gateways.map((url) => statusAt(`${url}/d/${id}/ok`, scene.key)));
-        return answers.toSorted();
+        const statuses = await Promise.all(gateways.map((url) => statusAt(`${url}/d/${id}/ok`, scene.key)));
+        return statuses.toSorted();
       }),
     );
   // The one that has its build; to the other gateway there is no such deployment.
