@@ -1,5 +1,6 @@
 // The lines of deployed revisions on their way to the database: masked and limited for each revision, limited for all of them together, and
 // written in batches. Hostile programs print for ever, and a database that is away takes nothing: what does not fit is counted.
+import { DomainError } from '../../../base/domain-error.ts';
 import { describeBug, type Log } from '../../../base/log.ts';
 import { appendLogs, type StoredLine } from '../../deployments/deployment-logs.ts';
 import { LineQueue, type LogLevel, type Mask } from '../../deployments/log-lines.ts';
@@ -67,7 +68,8 @@ class Logs implements DeployLogs {
   readonly #sources = new Set<Source>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #isAway = false;
+  /** In the order of their times. */
+  #batch: readonly StoredLine[] = [];
 
   constructor(parts: LogsParts) {
     this.#parts = parts;
@@ -99,7 +101,7 @@ class Logs implements DeployLogs {
   #mayWait(queue: LineQueue): boolean {
     const { maxWaiting } = this.#parts;
     if (queue.bytes < maxWaiting / this.#sources.size) return true;
-    let waiting = 0;
+    let waiting = this.#batch.reduce((sum, { message }) => sum + message.length, 0);
     for (const one of this.#sources) waiting += one.queue.bytes;
     return waiting < maxWaiting;
   }
@@ -114,31 +116,45 @@ class Logs implements DeployLogs {
     this.#timer ??= setTimeout(() => {
       this.#writing = this.#flush().finally(() => {
         this.#timer = undefined;
-        if ([...this.#sources].some(({ queue }) => queue.size > 0)) this.#schedule();
+        const isLeft = this.#batch.length > 0 || [...this.#sources].some(({ queue }) => queue.size > 0);
+        if (isLeft) this.#schedule();
       });
     }, FLUSH_MS).unref();
   }
 
-  /** A batch of each revision in turn: one that prints much delays the lines of no other. Never rejects. */
+  /** Never rejects. What a database that is away does not take is first the next time. */
   async #flush(): Promise<void> {
-    for (const source of [...this.#sources]) {
-      const lines = this.#isAway ? [] : source.queue.take(BATCH_LINES);
-      await this.#write(lines.map((line) => ({ ...line, ...source.revision, kind: 'deploy' as const })));
-      if (source.isClosed && source.queue.size === 0) this.#sources.delete(source);
+    if (this.#batch.length === 0) this.#batch = this.#take();
+    while (this.#batch.length > 0) {
+      if (!(await this.#write(this.#batch.slice(0, BATCH_LINES)))) return;
+      this.#batch = this.#batch.slice(BATCH_LINES);
     }
-    this.#isAway = false;
   }
 
-  async #write(lines: readonly StoredLine[]): Promise<void> {
+  /**
+   * A batch of each revision: one that prints much delays the lines of no other. Those of all are in the order of their times, so that who
+   * has read up to a time has read what was printed before.
+   */
+  #take(): readonly StoredLine[] {
+    const taken: StoredLine[] = [];
+    for (const source of [...this.#sources]) {
+      const lines = source.queue.take(BATCH_LINES);
+      taken.push(...lines.map((line) => ({ ...line, ...source.revision, kind: 'deploy' as const })));
+      if (source.isClosed && source.queue.size === 0) this.#sources.delete(source);
+    }
+    return taken.toSorted((a, b) => a.at.getTime() - b.at.getTime());
+  }
+
+  /** False: the database has not taken them. */
+  async #write(lines: readonly StoredLine[]): Promise<boolean> {
     try {
       await appendLogs(this.#parts.db, lines);
+      return true;
     } catch (error) {
-      // The others wait in their queues until the next time.
-      this.#isAway = true;
-      this.#parts.log.warn(
-        { ...describeBug(error), lines: lines.length },
-        'lines of deployments were not stored',
-      );
+      const isAway = error instanceof DomainError && error.kind === 'unavailable';
+      const what = isAway ? 'lines of deployments wait to be stored' : 'lines of deployments were not stored';
+      this.#parts.log.warn({ ...describeBug(error), lines: lines.length }, what);
+      return !isAway;
     }
   }
 }

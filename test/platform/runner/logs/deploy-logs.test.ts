@@ -1,6 +1,7 @@
 // Lines of several deployments on their way to a database: what one prints costs the others nothing, and what is left out is counted.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DomainError } from '../../../../src/base/domain-error.ts';
 import { queryLogs } from '../../../../src/platform/deployments/deployment-logs.ts';
 import { createDeployLogs } from '../../../../src/platform/runner/logs/deploy-logs.ts';
 import {
@@ -71,4 +72,48 @@ it('what is above the bytes of an hour is counted', async () => {
   await expect.poll(() => logOf(deployment)).toContain(dropped);
   await logs.close();
   expect(await logOf(deployment)).toHaveLength(210);
+});
+
+it('lines of several revisions are stored in the order in which they were printed', async () => {
+  const { deployment, revision } = await addRevision();
+  const next = { ...revision, revisionId: await scene.addRevision(deployment) };
+  const logs = createDeployLogs({ db: scene.database.store.db, log: silent });
+  const [old, young] = [logs.open(revision, plain), logs.open(next, plain)];
+  for (const [log, message] of [
+    [young, 'first'],
+    [old, 'second'],
+    [young, 'third'],
+    [old, 'fourth'],
+  ] as const) {
+    const beganMs = Date.now();
+    log.add(line(message));
+    // Times of lines are whole milliseconds.
+    await expect.poll(() => Date.now(), { interval: 1 }).toBeGreaterThan(beganMs + 1);
+  }
+  await logs.close();
+  expect(await logOf(deployment)).toEqual(['first', 'second', 'third', 'fourth']);
+});
+
+it('a database that is away for a while gets every line', async () => {
+  const { deployment, revision } = await addRevision();
+  const { db } = scene.database.store;
+  let isAway = true;
+  const interrupted = db.withPlugin({
+    transformQuery({ node }) {
+      if (isAway) throw new DomainError('unavailable', 'The database cannot be reached');
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+  const warned: string[] = [];
+  const warn = (_: unknown, message?: string): void => void warned.push(String(message));
+  const logs = createDeployLogs({ db: interrupted as typeof db, log: { warn } as typeof silent });
+  const log = logs.open(revision, plain);
+  log.add(line('before'));
+  await expect.poll(() => warned).toContain('lines of deployments wait to be stored');
+  log.add(line('after'));
+  log.close();
+  isAway = false;
+  await expect.poll(() => logOf(deployment)).toEqual(['before', 'after']);
+  await logs.close();
 });
