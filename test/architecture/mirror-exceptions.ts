@@ -296,7 +296,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/builder/build-directories.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/builder/running-build.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/builder/settings.ts': 'test/platform/builder/builder.test.ts',
-  'src/platform/builder/plan/build-plan.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/builder/steps/command-runner.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/builder/dependencies/installation.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/builder/source/stored-source.ts': 'test/platform/builder/builder.test.ts',

@@ -12,7 +12,7 @@ export type InstallGround = {
 };
 
 /** Another number when the way of installing changes. */
-const SCHEME = 1;
+const SCHEME = 2;
 
 export function dependencyKey(
   { command, inputs }: Pick<InstallPlan, 'command'> & { readonly inputs: ReadonlyMap<string, string> },
@@ -20,6 +20,9 @@ export function dependencyKey(
 ): string {
   const files = [...inputs].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const variables = Object.entries({ ...env, ...command.env }).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const parts = [SCHEME, nodeVersion, platform, command.words, variables, files];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  const parts = [SCHEME, nodeVersion, platform, command.words, variables, files.map(([name]) => name)];
+  const hash = createHash('sha256').update(JSON.stringify(parts));
+  // Each by its own digest: they are large, and one must not continue in the next.
+  for (const [, text] of files) hash.update(createHash('sha256').update(text).digest());
+  return hash.digest('hex');
 }

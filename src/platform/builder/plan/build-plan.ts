@@ -22,8 +22,10 @@ export type AskedCommands = {
   readonly buildCommand?: string | undefined;
 };
 
-/** A lock file of a large repository has some megabytes. */
-const MAX_MANIFEST_BYTES = 32 * 1024 * 1024;
+/** A lock file of a large repository has some megabytes. All of them are held, searched and hashed in the process that serves everybody. */
+const MAX_LOCK_BYTES = 16 * 1024 * 1024;
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+const LOCK = /lock|shrinkwrap/;
 
 /** Of a source that was unpacked, before any of its code has run. Throws a BuildError. */
 export async function planBuild(
@@ -55,11 +57,23 @@ async function findInstall(root: string, directory: string): Promise<InstallPlan
   for (const place of new Set(['', directory])) {
     const found = new Map<string, string>();
     for (const name of manifestNames) {
-      const text = await readSourceFile(root, join(place, name), MAX_MANIFEST_BYTES);
+      const maxBytes = LOCK.test(name) ? MAX_LOCK_BYTES : MAX_MANIFEST_BYTES;
+      const text = await readSourceFile(root, join(place, name), maxBytes);
       if (text !== undefined) found.set(name, text);
     }
+    requireSize(found);
     const plan = planInstall(found, place);
     if (plan !== undefined) return plan;
   }
   return undefined;
+}
+
+function requireSize(found: ReadonlyMap<string, string>): void {
+  const chars = [...found.values()].reduce((sum, { length }) => sum + length, 0);
+  if (chars <= MAX_LOCK_BYTES) return;
+  const names = [...found.keys()].join(', ');
+  throw new BuildError(
+    'CREATE_FAILED',
+    `${names} have more than ${MAX_LOCK_BYTES} characters together: pack the lock file of one package manager`,
+  );
 }
