@@ -2,7 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isMissing, openTestWorkloads, type TestWorkloads, titled } from '../../workload/test-workloads.ts';
+import {
+  isMissing,
+  openTestWorkloads,
+  script as shellScript,
+  type Started,
+  type TestWorkloads,
+  titled,
+} from '../../workload/test-workloads.ts';
 import { type BuilderScene, createBuilderScene, type Files, graphFile } from './builder-scene.ts';
 import { lockFile, startTestRegistry, type TestRegistry } from './test-registry.ts';
 
@@ -12,6 +19,7 @@ describe.skipIf(isMissing(isolation))(titled('an isolated build', isolation), { 
   let scene: BuilderScene;
   let registry: TestRegistry;
   let machine: TestWorkloads;
+  let neighbour: Started;
   let running: Awaited<ReturnType<BuilderScene['start']>>;
   beforeAll(async () => {
     [scene, registry] = await Promise.all([
@@ -25,6 +33,11 @@ describe.skipIf(isMissing(isolation))(titled('an isolated build', isolation), { 
       ...{ workloads: machine.workloads, env },
       settings: { timeoutMs: 120_000, diskBytes: 64 * 1024 ** 2, memoryBytes: 512 * 1024 ** 2 },
     });
+  });
+  beforeAll(async () => {
+    neighbour = await machine.start(
+      shellScript('n=0; while :; do n=$((n+1)); echo "line $n"; sleep 0.1; done'),
+    );
   });
   afterAll(async () => {
     await running.stop();
@@ -40,6 +53,8 @@ describe.skipIf(isMissing(isolation))(titled('an isolated build', isolation), { 
     const log = await scene.logOf(deployment, revisionId);
     return { deployment, revisionId, outcome: running.ends.get(revisionId), log };
   };
+  /** What runs beside a build goes on. */
+  const expectUnharmed = () => neighbour.line(`line ${neighbour.lines.length + 3}`);
   const script = (code: string): Files => ({ ...graphFile, 'script.mjs': code });
   const runsScript = { build_command: 'node script.mjs' };
 
@@ -80,6 +95,19 @@ describe.skipIf(isMissing(isolation))(titled('an isolated build', isolation), { 
     const { outcome, log } = await build(script(code), runsScript);
     expect(log.at(-1)).toMatch(reason);
     expect(outcome).toBe('build_failed');
+    await expectUnharmed();
+  });
+
+  it('that hangs fails with the reason', { timeout: 60_000 }, async () => {
+    await using own = await createBuilderScene();
+    await using builder = await own.start({ workloads: machine.workloads, settings: { timeoutMs: 4_000 } });
+    const deployment = await own.addDeployment();
+    const config = { build_command: 'node script.mjs' };
+    const files = script('process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);');
+    const revisionId = await own.addRevision(deployment, files, { config });
+    await expect.poll(() => builder.ends.get(revisionId), { timeout: 50_000 }).toBe('build_failed');
+    expect(await own.reasonOf(revisionId)).toBe('`node script.mjs` failed: it took longer than allowed');
+    await expectUnharmed();
   });
 
   it('reaches nothing but the registries, and the log says what was refused', async () => {
