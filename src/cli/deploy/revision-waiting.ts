@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ControlPlane, Deployment, LogEntry, Revision } from './control-plane.ts';
 import { escapeControls } from '../issue-lines.ts';
 import { formatLogEntry, type Output } from './output.ts';
+import { CallRejected } from './platform-call.ts';
 import { callPatiently, type Wait } from './repeated-call.ts';
 
 export type Waiting = {
@@ -41,8 +42,27 @@ export async function waitForRevision(
     process.exit(INTERRUPTED);
   };
   process.once('SIGINT', onInterrupt);
-  const polled = pollRevision(plane, id, revisionId, waiting);
-  const revision = await polled.finally(() => process.off('SIGINT', onInterrupt));
+  try {
+    return await follow(plane, { id, name }, revisionId, waiting);
+  } catch (error) {
+    // It was there when the waiting began.
+    if (!(error instanceof CallRejected) || error.status !== 404) throw error;
+    output.progress(`the deployment ${name} was deleted meanwhile`);
+    output.result({ deployment_id: id, name, revision_id: revisionId, status: 'INTERRUPTED', url: null }, []);
+    return 1;
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
+async function follow(
+  plane: ControlPlane,
+  { id, name }: Pick<Deployment, 'id' | 'name'>,
+  revisionId: string,
+  waiting: Waiting,
+): Promise<number> {
+  const { output } = waiting;
+  const revision = await pollRevision(plane, id, revisionId, waiting);
   const status = revision?.status;
   if (revision === undefined) {
     const follow = `sallyport deploy logs ${name} --build --follow`;

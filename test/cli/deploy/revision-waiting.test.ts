@@ -46,6 +46,16 @@ describe('waiting for a revision', () => {
     expect(await wait(plane)).toMatchObject({ code: 0 });
   });
 
+  it('ends with its deployment', async () => {
+    await using plane = await FakeControlPlane.start();
+    plane.interferences.push([/revisions\/ID$/, { status: 404, body: { detail: 'not found' } }]);
+    const { code, lines, status } = await wait(plane);
+    expect({ code, status, lines }).toEqual({
+      ...{ code: 1, status: 'INTERRUPTED' },
+      lines: ['the deployment one was deleted meanwhile'],
+    });
+  });
+
   it('ends after half an hour, and the revision goes on', async () => {
     await using plane = await FakeControlPlane.start();
     plane.states = ['BUILDING'];
