@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { notifyOfDeployment } from '../../../../src/platform/deployments/revision-moves.ts';
 import { parseDocument } from '../../../../src/platform/proxy-documents/parsed-document.ts';
 import { changeProfile, createProfile } from '../../../../src/platform/proxy-profiles/profiles.ts';
 import { createRunnerScene, type RunnerScene } from '../runner-scene.ts';
@@ -151,5 +152,46 @@ it('an older build serves again as a new revision, with the secrets of that revi
     const revision = await scene.addRevision(deployment, { secrets: { KEY: value } });
     await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
     expect(await scene.ask(deployment)).toEqual({ revision, variables: { KEY: value } });
+  }
+});
+
+it('another profile of the deployment reaches what runs, without another revision', options, async () => {
+  const { vault, database } = scene.deployments;
+  const { store } = database;
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  const { workspaceId } = deployment;
+  const revision = await scene.addRevision(deployment);
+  await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+  await vault.prepare();
+  const given = { name: 'p', is_default: false, document: documentOf('named.test') };
+  const { id } = await store.write((trx) => createProfile({ vault, trx, workspaceId }, given));
+  const [workload] = scene.workloads.started;
+  for (const [proxyProfileId, expected] of [
+    [id, 'named.test'],
+    [null, '{}'],
+  ] as const) {
+    await store.write(async (trx) => {
+      const row = trx.updateTable('deployments').set({ proxy_profile_id: proxyProfileId });
+      await row.where('id', '=', deployment.id).execute();
+      await notifyOfDeployment(trx, deployment.id);
+    });
+    await expect
+      .poll(() => JSON.stringify(workload?.policies.at(-1)?.document), patience)
+      .toContain(expected);
+  }
+  expect(scene.workloads.started).toHaveLength(1);
+  expect(await scene.ask(deployment)).toMatchObject({ revision });
+});
+
+it('a revision of the same build has as many agent servers as it asks for', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  for (const min_scale of [1, 3, 2]) {
+    const revision = await scene.addRevision(deployment, { resources: { min_scale } });
+    await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+    const running = () => readdir(join(scene.directory, 'run'));
+    await expect.poll(running, patience).toHaveLength(min_scale);
+    expect(await scene.ask(deployment)).toMatchObject({ revision });
   }
 });
