@@ -2,10 +2,11 @@
 // process with its runner, a key, and the command line on it.
 import { execFile } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { denyAddress } from '../src/base/address-guard.ts';
+import { removeTree } from '../src/workload/tree-removal.ts';
 import {
   createFirstKey,
   type DemoPlatform,
@@ -39,7 +40,10 @@ export async function startScene(
   { originCaPem, env = {} }: SceneOptions = {},
 ): Promise<DeploymentScene> {
   const scratch = await mkdtemp(join(tmpdir(), 'sallyport-deploy-'));
-  cleanup.defer(() => rm(scratch, { recursive: true, force: true }));
+  cleanup.defer(async () => {
+    // Builds are sealed: without root, nothing is removed from a directory that cannot be written to.
+    if (!(await removeTree(scratch))) throw new Error(`${scratch} could not be removed`);
+  });
   // Under root the database and the deployments run as other users.
   await chmod(scratch, 0o755);
   const sidecarConfigFile = join(scratch, 'sidecars.json');
