@@ -6,6 +6,7 @@ const others: Readonly<Record<string, string>> = {
   gateway: './gateway.ts',
   writes: './writes.ts',
   agent: './agent.ts',
+  deployments: './deployments.ts',
 };
 
 const [, , name = ''] = process.argv;
