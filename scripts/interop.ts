@@ -2,8 +2,8 @@
 // bubblewrap isolates. `npm run interop -- install` only installs; what is there already is kept.
 // `npm run interop -- agent` does so for the agent server: the public suite for checkpoint savers, its clients, then the same calls
 // to it and to the public server.
-// `npm run interop -- control-plane` runs both public deploy commands against a platform with its runner; `install` after it only
-// installs them.
+// `npm run interop -- control-plane` runs both public deploy commands against a platform with its runner, and deploys by each package
+// manager; `install` after it only installs the commands.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -46,7 +46,9 @@ async function pythonOf(folder: string, name: string): Promise<string> {
 async function runControlPlane(folder: string): Promise<void> {
   installNode(folder, join('@langchain', 'langgraph-cli'));
   const python = await pythonOf(folder, 'control-plane');
-  if (second !== 'install') run(process.execPath, [join(folder, 'clients.mjs'), python]);
+  if (second === 'install') return;
+  run(process.execPath, [join(folder, 'clients.mjs'), python]);
+  run(process.execPath, [join(folder, 'package-managers.mjs')]);
 }
 
 async function runAgent(folder: string): Promise<void> {
