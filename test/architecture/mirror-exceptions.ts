@@ -202,6 +202,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/runs/assistant-to-run.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/runs/cancellation.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/runs/run-creation.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
+  'src/platform/agent-server/runs/run-insertion.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/runs/run-kwargs.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/runs/thread-for-run.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/runs/run-shape.ts': 'test/platform/agent-server/queue/run-queue.test.ts',

@@ -1,4 +1,5 @@
 // One run of a graph, from the message of the server to its end.
+import { withLatest } from '../checkpoints/latest-checkpoint.ts';
 import type { CreateSaver, Saver } from '../checkpoints/saver.ts';
 import type { CallContext } from '../method.ts';
 import type { RunEnd, RunToStart } from '../protocol/calls.ts';
@@ -41,7 +42,11 @@ type Run = {
 /** How much of a run may be executed again after its worker was lost, more than the graph itself has not stored. */
 const PUT_DELAY_MS = 30;
 
-export async function runGraph(params: RunToStart, context: CallContext, parts: RunParts): Promise<RunEnd> {
+export async function runGraph(
+  { latest, ...params }: RunToStart,
+  context: CallContext,
+  parts: RunParts,
+): Promise<RunEnd> {
   const { library, createSaver, source } = parts;
   const config = parseRunConfig(params);
   const hidden = new Set(params.hidden);
@@ -49,7 +54,7 @@ export async function runGraph(params: RunToStart, context: CallContext, parts: 
   const compiled = await source({ config, purpose: 'threads.create_run', context: runContext });
   const broken = new AbortController();
   const saver = createSaver({
-    callServer: context.callServer,
+    callServer: withLatest(context.callServer, latest),
     runId: params.run_id,
     describe: (found) => describeCheckpoint(found, hidden),
     onFailure: (error) => broken.abort(error),

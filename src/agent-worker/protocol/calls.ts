@@ -149,6 +149,8 @@ export type RunToStart = {
   readonly interrupt_before?: readonly string[] | '*';
   readonly interrupt_after?: readonly string[] | '*';
   readonly checkpoint?: { readonly checkpoint_id?: string; readonly checkpoint_ns?: string };
+  /** The last checkpoint of the thread as the run begins, null where there is none; absent: the worker asks for it. */
+  readonly latest?: StoredCheckpoint | null;
   readonly durability: Durability;
   readonly feedback_keys?: readonly string[];
   /** Of a later attempt: it goes on from the last checkpoint of this run if there is one. */

@@ -1,11 +1,13 @@
 // What runs as long as an agent server: its workers, the streams and the queue of runs; made in one order, and closed in the
 // reverse one.
 import type { StartContext } from '../module.ts';
+import type { Vault } from '../vault/vault.ts';
 import { createGate } from './access/deployment-gate.ts';
 import type { Gate } from './access/gate.ts';
 import { openKeyFile } from './access/key-file.ts';
 import { createGatewayCallers, type GatewayCallers } from './access/gateway-callers.ts';
 import type { KeyPort } from './access/keys.ts';
+import { createPreparedVault } from './access/prepared-vault.ts';
 import { openRunUser } from './access/run-users.ts';
 import { ensureDefaultAssistants } from './assistants/default-assistants.ts';
 import { createCheckpointPort } from './checkpoints/checkpoint-port.ts';
@@ -19,7 +21,8 @@ import type { GraphWorkers } from './workers/graph-workers.ts';
 import { startGraphWorkers } from './workers/started-workers.ts';
 import { defaultWorkerLimits } from './workers/worker-limits.ts';
 
-export type RunningParts = Pick<StartContext, 'store' | 'vault' | 'log'> & {
+export type RunningParts = Pick<StartContext, 'store' | 'log'> & {
+  readonly vault: Pick<Vault, 'prepare' | 'seal'>;
   readonly gate: Gate;
   /** Undefined where no key is known. */
   readonly keys: KeyPort | undefined;
@@ -65,5 +68,8 @@ export async function startParts(
     openUser: (runId) => openRunUser(store.db, vault, runId),
   });
   opened.adopt(queue, (one) => one.close());
-  return { ...{ store, vault, log, gate, keys, callers, workers, notices, streams, queue } };
+  return {
+    vault: createPreparedVault(vault),
+    ...{ store, log, gate, keys, callers, workers, notices, streams, queue },
+  };
 }

@@ -92,23 +92,33 @@ async function commit(
   admitted: Admitted,
   prepared: unknown,
 ): Promise<Outcome> {
-  const { route, granted, parts } = admitted;
-  const outcome = await handle(scope, context, admitted, prepared).catch(async (error: unknown) => {
-    await discard(scope, context, admitted, { prepared, error });
-    throw error;
-  });
-  admitted.onCommitted();
+  const { route } = admitted;
+  try {
+    const outcome = await handle(scope, context, admitted, prepared).catch(async (error: unknown) => {
+      await discard(scope, context, admitted, { prepared, error });
+      throw error;
+    });
+    admitted.onCommitted();
+    await follow(scope, context, admitted, outcome);
+    return outcome;
+  } finally {
+    route.settle?.(prepared);
+  }
+}
+
+/** Never rejects: what was asked for is committed, and the caller must not try it again. */
+async function follow(
+  { log }: PhaseScope,
+  { request }: RequestContext,
+  { route, granted, parts }: Admitted,
+  outcome: Outcome,
+): Promise<void> {
   try {
     if (route.after !== undefined)
-      await route.after({ ...granted, ...parts, signal: signalOf(context.request) }, outcome);
+      await route.after({ ...granted, ...parts, signal: signalOf(request) }, outcome);
   } catch (error) {
-    // What was asked for is committed: the caller must not try it again.
-    scope.log.error(
-      { ...describeBug(error), request: context.request.requestId },
-      'the work after a commit failed',
-    );
+    log.error({ ...describeBug(error), request: request.requestId }, 'the work after a commit failed');
   }
-  return outcome;
 }
 
 /** Never rejects: the response is the error of `handle`. */

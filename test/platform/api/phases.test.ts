@@ -23,6 +23,7 @@ type Work = {
   handle?(call: Handling, prepared: string): Promise<void>;
   discard?(prepared: string): Promise<void>;
   after?(call: Waiting): Promise<void> | void;
+  settle?(prepared: string): void;
   respond?(call: Responding, id: string): Promise<string>;
 };
 
@@ -53,6 +54,7 @@ const route: Route = defineRoute({
   },
   discard: async (prepared) => work.discard?.(prepared),
   after: (call) => work.after?.(call),
+  settle: (prepared) => work.settle?.(prepared),
 });
 
 /** Creates a listener, then streams its name as an event. */
@@ -304,6 +306,24 @@ describe('after', () => {
     };
     work.after = () => void (followed += 1);
     expect([(await ask()).status, followed]).toEqual([404, 0]);
+  });
+
+  it('is followed by what gives back what was reserved, which also follows a failure', async () => {
+    const seen: string[] = [];
+    let count = 0;
+    work.prepare = async () => `reserved ${(count += 1)}`;
+    work.settle = (prepared) => void seen.push(prepared);
+    work.after = () => void seen.push('after');
+    expect((await ask()).status).toBe(201);
+    work.after = () => {
+      throw new Error('after');
+    };
+    expect((await ask()).status).toBe(201);
+    work.handle = async () => {
+      throw new Error('broken');
+    };
+    expect((await ask()).status).toBe(500);
+    expect(seen).toEqual(['after', 'reserved 1', 'reserved 2', 'reserved 3']);
   });
 
   it('that fails changes no response, for the caller must not try again, and is logged', async () => {

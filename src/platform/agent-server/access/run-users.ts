@@ -1,5 +1,6 @@
 // Who asked for a run that has not ended: what the authentication returned and the request sent, sealed for that run alone. It
 // may hold tokens of the user, so it is nowhere else, and is deleted with the end of the run.
+import { createHash } from 'node:crypto';
 import type { AgentUser } from '../../../agent-worker/protocol/calls.ts';
 import { Secret } from '../../../base/secret.ts';
 import type { Database, Reader, Transaction } from '../../store/database.ts';
@@ -14,15 +15,26 @@ export type RunUser = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** In the transaction that creates the run; `vault.prepare()` comes before it. Every run has a user, also an empty one. */
-export async function sealRunUser(
+/** In the transaction that creates the run; `vault.prepare()` comes before it. Its first statement may be held back. */
+export function sealRunUser(
   trx: Transaction,
   vault: Pick<Vault, 'seal'>,
   runId: string,
   mapping: RunUser,
-): Promise<void> {
-  const sealed = await vault.seal(trx, placeOf(runId), new Secret(JSON.stringify(mapping)));
-  await insertUser(trx, { runId, sealed });
+): Promise<Buffer> {
+  return vault.seal(trx, placeOf(runId), new Secret(JSON.stringify(mapping)));
+}
+
+/** Every run has a user, also an empty one. It is the last statement of the transaction, and is sent with the COMMIT. */
+export async function insertRunUser(db: Database, runId: string, sealed: Buffer): Promise<void> {
+  await insertUser(db, { runId, sealed });
+}
+
+/** Users share the places of a process: whose run it is, without saying who. */
+export function partyOf({ user }: RunUser): string {
+  return user === undefined
+    ? ''
+    : createHash('sha256').update(user.identity).digest('base64url').slice(0, 22);
 }
 
 /**
@@ -55,6 +67,7 @@ const insertUser = defineStatement(
   'insert-agent-run-user',
   (db, { runId, sealed }: OfRun & { readonly sealed: Buffer }) =>
     db.insertInto('agent_run_users').values({ run_id: runId, sealed }).compile(),
+  { isSentWithCommit: true },
 );
 
 const findUser = defineRead('find-agent-run-user', (db, { runId }: OfRun) =>

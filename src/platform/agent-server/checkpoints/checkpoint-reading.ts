@@ -19,6 +19,23 @@ export async function readCheckpoint(
   return toCheckpoints(threadId, rows)[0] ?? null;
 }
 
+/** Of a checkpoint that goes with the start of a run: a larger one is asked for. */
+const MAX_STARTED_CHARS = 4 * 1024 * 1024;
+
+/** The last one of the graph itself; undefined where it is large. */
+export async function readLatestToStart(
+  db: Database,
+  threadId: string,
+): Promise<StoredCheckpoint | null | undefined> {
+  const found = toCheckpoints(threadId, await readLatest(db, { threadId, ns: '' }))[0] ?? null;
+  return found === null || charsOf(found) <= MAX_STARTED_CHARS ? found : undefined;
+}
+
+function charsOf({ checkpoint, metadata, values, writes }: StoredCheckpoint): number {
+  const all = [checkpoint, metadata, ...[...values, ...writes].map(({ value }) => value)];
+  return all.reduce((sum, { text, base64 }) => sum + (text ?? base64 ?? '').length, 0);
+}
+
 /** At most so many in one result, and about so many bytes, which fit into a frame: a worker asks again before the last one. */
 const MAX_LISTED = 100;
 const MAX_LISTED_BYTES = 16 * 1024 * 1024;

@@ -36,7 +36,7 @@ export type Claim = {
   readonly is_temporary: boolean;
 };
 
-const LEASE = sql`interval '10 seconds'`;
+export const LEASE = sql`interval '10 seconds'`;
 /** Three renewals of a lease may fail before it has run out. */
 export const RENEWAL_MS = 3_000;
 

@@ -4,15 +4,20 @@ import type { JsonText, ThrownError } from '../../../agent-worker/protocol/messa
 import { describeBug } from '../../../base/log.ts';
 import type { RunEventWriter } from '../streams/run-streams.ts';
 import { type Claim, type GivenBack, giveBack } from './claims.ts';
-import { type Ending, endRun, removeProgress, removeRun } from './ending.ts';
-import { type Attempted, attemptRun, type ExecutionParts } from './execution.ts';
+import { type Ended, type Ending, endRun, removeProgress, removeRun } from './ending.ts';
+import { type Attempt, type Attempted, attemptRun, type ExecutionParts } from './execution.ts';
 import { untilAvailable } from './patience.ts';
 import type { RunControl } from './run-control.ts';
 import { readThreadOutcome } from './thread-state.ts';
 
 export type Concluded =
   /** With its status, or removed. */
-  | { readonly kind: 'ended'; readonly status: Ending['status'] | 'removed' }
+  | {
+      readonly kind: 'ended';
+      readonly status: Ending['status'] | 'removed';
+      /** Of the thread, runs wait. Undefined: they may. */
+      readonly hasNext?: boolean;
+    }
   /** Pending again. */
   | { readonly kind: 'given_back' }
   /** It was not this process's any more, or still is in its rows until its lease runs out. */
@@ -26,19 +31,21 @@ export type Conclusion = ExecutionParts & {
 };
 
 /** Executes one attempt, to its end. Never rejects. */
-export async function executeRun(parts: Conclusion, claim: Claim, control: RunControl): Promise<Concluded> {
-  const { run_id: runId, thread_id: threadId, attempt, is_resumable: isResumable } = claim;
+export async function executeRun(parts: Conclusion, attempt: Attempt): Promise<Concluded> {
+  const { claim, control } = attempt;
+  const { run_id: runId, thread_id: threadId, attempt: number, is_resumable: isResumable } = claim;
   const streamedBy = claim.streamed_by;
   let writer: RunEventWriter | undefined;
   try {
-    const run = { runId, threadId, attempt, isResumable, streamedBy };
+    const run = { runId, threadId, attempt: number, isResumable, streamedBy };
     writer = await untilAvailable(control.lost, () => parts.streams.open(run));
-    const attempted = await attemptRun(parts, claim, control, writer);
+    const attempted = await attemptRun(parts, attempt, writer);
     const concluded = await conclude(parts, { claim, control, writer }, attempted);
     await (concluded.kind === 'ended' ? writer.end() : writer.release());
     return concluded;
   } catch (error) {
-    if (!control.lost.aborted) parts.log.error({ ...describeBug(error), run: runId, attempt }, NOT_CONCLUDED);
+    if (!control.lost.aborted)
+      parts.log.error({ ...describeBug(error), run: runId, attempt: number }, NOT_CONCLUDED);
     await writer?.release().catch(() => undefined);
     return { kind: 'lost' };
   }
@@ -77,17 +84,17 @@ async function end(
   { claim, control: { lost } }: Scope,
   ending: Ending,
 ): Promise<Concluded> {
-  let isEnded: boolean;
+  let ended: Ended | undefined;
   let { status } = ending;
   try {
-    isEnded = await untilAvailable(lost, () => endRun(store, owner, claim, ending));
+    ended = await untilAvailable(lost, () => endRun(store, owner, claim, ending));
   } catch (error) {
     lost.throwIfAborted();
     log.error({ ...describeBug(error), run: claim.run_id }, 'the values of a run could not be stored');
-    isEnded = await untilAvailable(lost, () => endRun(store, owner, claim, UNSTORABLE));
+    ended = await untilAvailable(lost, () => endRun(store, owner, claim, UNSTORABLE));
     ({ status } = UNSTORABLE);
   }
-  return isEnded ? { kind: 'ended', status } : { kind: 'lost' };
+  return ended === undefined ? { kind: 'lost' } : { kind: 'ended', status, ...ended };
 }
 
 /** Of a run whose values the database does not take: it would not take those of another attempt either. */

@@ -26,26 +26,59 @@ export type Ending = {
   readonly thread: ThreadOutcome;
 };
 
-/** False: this attempt does not have the run any more. */
+/** `hasNext`: other runs of its thread wait. */
+export type Ended = { readonly hasNext: boolean };
+
+/** Undefined: this attempt does not have the run any more. */
 export function endRun(
   store: Pick<Store, 'write'>,
   owner: string,
   claim: Claim,
   ending: Ending,
-): Promise<boolean> {
+): Promise<Ended | undefined> {
+  return claim.is_temporary && !claim.is_resumable
+    ? endTemporary(store, owner, claim, ending)
+    : endKept(store, owner, claim, ending);
+}
+
+async function endTemporary(
+  store: Pick<Store, 'write'>,
+  owner: string,
+  claim: Claim,
+  { status, output }: Ending,
+): Promise<Ended | undefined> {
+  const { run_id: runId, thread_id: threadId } = claim;
   return store.write(async (trx) => {
-    if (!(await lockAttempt(trx, owner, claim))) return false;
-    const { run_id: runId, thread_id: threadId } = claim;
-    const { status, output, thread } = ending;
-    if (claim.is_temporary && !claim.is_resumable) {
-      await keepResult(trx, { runId, status, output });
-      await trx.deleteFrom('agent_threads').where('thread_id', '=', threadId).execute();
-      return true;
-    }
-    await finish(trx, { runId, status, output });
-    await settleThread(trx, threadId, thread);
-    return true;
+    if (!(await lockAttempt(trx, owner, claim))) return undefined;
+    await keepResult(trx, { runId, status, output });
+    await trx.deleteFrom('agent_threads').where('thread_id', '=', threadId).execute();
+    return { hasNext: false };
   });
+}
+
+/** In one message to the database: each statement asks whether the one before it has found what it changes. */
+async function endKept(
+  store: Pick<Store, 'write'>,
+  owner: string,
+  claim: Claim,
+  { status, output, thread }: Ending,
+): Promise<Ended | undefined> {
+  const { run_id: runId, thread_id: threadId, attempt } = claim;
+  const finished = await store.write(async (trx) => {
+    const statements = trx.holdBack(() =>
+      Promise.all([
+        lockThread(trx, { threadId }),
+        lockRun(trx, { runId, attempt, owner }),
+        finish(trx, { runId, attempt, owner, status, output }),
+      ]),
+    );
+    // Where one fails, the transaction does.
+    statements.catch(() => undefined);
+    await settleAfter(trx, { ...toThreadRow(threadId, thread), runId });
+    return { statements };
+  });
+  const [, , [ended]] = await finished.statements;
+  return ended && { hasNext: ended.has_next };
 }
 
 /** Removes the checkpoints of the run, which still runs: what the thread was before can then be read. */
@@ -107,14 +140,23 @@ const lockRun = defineStatement('lock-agent-run', (db, { runId, attempt, owner }
 
 type Result = { readonly runId: string; readonly status: RunStatus; readonly output: JsonText | null };
 
-/** And the mapping of its user is gone. */
-const finish = defineStatement('end-agent-run', (db, { runId, status, output }: Result) =>
-  sql`
-    with gone as (delete from agent_run_users where run_id = ${runId})
-    update agent_runs
-    set status = ${status}, output = ${output}::json, ended_at = now(), updated_at = now(), cancellation = null,
-      lease_owner = null, lease_until = null
-    where run_id = ${runId}`.compile(db),
+/** By the attempt that has the run alone; and the mapping of its user is gone. */
+const finish = defineStatement(
+  'end-agent-run',
+  (db, { runId, attempt, owner, status, output }: Result & Attempt) =>
+    sql<{ readonly has_next: boolean }>`
+      with ended as (
+        update agent_runs
+        set status = ${status}, output = ${output}::json, ended_at = now(), updated_at = now(), cancellation = null,
+          lease_owner = null, lease_until = null
+        where run_id = ${runId} and attempt = ${attempt} and lease_owner = ${owner} and status = 'running'
+        returning run_id, thread_id
+      ), gone as (delete from agent_run_users where run_id in (select run_id from ended))
+      select exists (
+        select from agent_runs o
+        where o.thread_id = ended.thread_id and o.status = 'pending' and o.run_id <> ended.run_id
+      ) as has_next
+      from ended`.compile(db),
 );
 
 /** For those who wait: the run itself is deleted with its thread. */
@@ -127,15 +169,18 @@ const keepResult = defineStatement('keep-agent-run-result', (db, { runId, status
 );
 
 /** After the run has ended or is gone, in its transaction: busy while other runs of the thread run or wait. */
-export async function settleThread(db: Database, threadId: string, outcome: ThreadOutcome): Promise<void> {
-  const { status, values, interrupts, error } = outcome;
-  await updateThread(db, {
+async function settleThread(db: Database, threadId: string, outcome: ThreadOutcome): Promise<void> {
+  await updateThread(db, toThreadRow(threadId, outcome));
+}
+
+function toThreadRow(threadId: string, { status, values, interrupts, error }: ThreadOutcome): ThreadRow {
+  return {
     ...{ threadId, status, hasValues: values !== undefined },
     values: values ?? null,
     searched: values === undefined ? null : toSearchable(values),
     interrupts: interrupts ?? null,
     error: error ?? null,
-  });
+  };
 }
 
 type ThreadRow = {
@@ -149,7 +194,22 @@ type ThreadRow = {
 };
 
 const updateThread = defineStatement('settle-agent-thread', (db, row: ThreadRow) =>
-  sql`
+  settle(row, sql``).compile(db),
+);
+
+/** Where the transaction has ended the run. It is the last statement, and is sent with the COMMIT. */
+const settleAfter = defineStatement(
+  'settle-agent-thread-after',
+  (db, row: ThreadRow & { readonly runId: string }) =>
+    settle(
+      row,
+      sql`and exists (select from agent_runs r where r.run_id = ${row.runId} and r.ended_at = now())`,
+    ).compile(db),
+  { isSentWithCommit: true },
+);
+
+function settle(row: ThreadRow, condition: ReturnType<typeof sql>) {
+  return sql`
     update agent_threads t
     set status = case when exists (
           select from agent_runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running')
@@ -159,5 +219,5 @@ const updateThread = defineStatement('settle-agent-thread', (db, row: ThreadRow)
       state_updated_at = case when ${row.hasValues}::boolean then now() else state_updated_at end,
       interrupts = coalesce(${row.interrupts}::json, interrupts),
       error = ${row.error}::json, updated_at = now()
-    where thread_id = ${row.threadId}`.compile(db),
-);
+    where thread_id = ${row.threadId} ${condition}`;
+}

@@ -1,7 +1,7 @@
 // Executes one attempt of a run: a worker runs the graph, its events go to the streams, its checkpoints to the database, and the
 // end into one transaction. An attempt that was lost writes nothing more; one whose worker was lost is given back.
 import { setTimeout } from 'node:timers/promises';
-import type { RunEnd } from '../../../agent-worker/protocol/calls.ts';
+import type { RunEnd, StoredCheckpoint } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonText, ThrownError, WorkerEvent } from '../../../agent-worker/protocol/messages.ts';
 import { describeBug, type Log } from '../../../base/log.ts';
 import type { Store } from '../../store/database.ts';
@@ -26,6 +26,13 @@ export type ExecutionParts = {
   openUser(runId: string): Promise<RunUser | undefined>;
   /** An attempt that takes longer ends as `timeout`. */
   readonly timeoutMs: number;
+};
+
+/** Of a run that was created as running: what needs not be read any more. */
+export type KnownStart = {
+  readonly user: RunUser;
+  /** The last checkpoint of the thread; null where there is none; undefined where it is not known. */
+  readonly latest: StoredCheckpoint | null | undefined;
 };
 
 /** What an attempt has come to; its end is still to be written. */
@@ -58,19 +65,18 @@ const NO_USER = {
 /** Runs the graph, unless its row says that it must not. Never rejects. */
 export async function attemptRun(
   parts: ExecutionParts,
-  claim: Claim,
-  control: RunControl,
+  { claim, control, known }: Attempt,
   writer: RunEventWriter,
 ): Promise<Attempted> {
   if (claim.cancellation !== null) return { kind: claim.cancellation };
   if (claim.losses >= MAX_LOSSES) return { kind: 'failed', error: toExhausted(claim.loss) };
-  const user = await findUser(parts, claim);
+  const user = known?.user ?? (await findUser(parts, claim));
   if (user === 'later') return { kind: 'drained' };
   if (user === undefined) return { kind: 'failed', error: NO_USER };
   const values = new LastValues();
   const timer = globalThis.setTimeout(() => control.end('timeout'), parts.timeoutMs);
   try {
-    const end = await runOnWorker(parts, { claim, control, user }, async (events) => {
+    const end = await runOnWorker(parts, { claim, control, user, latest: known?.latest }, async (events) => {
       await writer.write(events);
       values.take(events);
     });
@@ -82,14 +88,19 @@ export async function attemptRun(
   }
 }
 
-type Started = { readonly claim: Claim; readonly control: RunControl; readonly user: RunUser };
+export type Attempt = {
+  readonly claim: Claim;
+  readonly control: RunControl;
+  readonly known?: KnownStart | undefined;
+};
+type Started = Attempt & KnownStart;
 
 /** For a graph that does not end when it is cancelled. What it still writes is refused. */
 const CANCEL_MS = 10_000;
 
 async function runOnWorker(
   { workers, createCheckpoints }: ExecutionParts,
-  { claim, control, user }: Started,
+  { claim, control, user, latest }: Started,
   onEvents: (events: readonly WorkerEvent[]) => Promise<void>,
 ): Promise<RunEnd> {
   const { thread_id: threadId, run_id: runId, attempt } = claim;
@@ -106,7 +117,7 @@ async function runOnWorker(
   waiting.catch(() => undefined);
   const { is_alone: isAlone } = claim;
   const options = { cancel: control.signal, isAlone, checkpoints, onEvents };
-  const running = workers.run(toRunToStart(claim, user), options);
+  const running = workers.run(toRunToStart(claim, user, latest), options);
   running.catch(() => undefined);
   try {
     return await Promise.race([running, waiting]);

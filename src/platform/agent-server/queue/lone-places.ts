@@ -16,6 +16,10 @@ export class LonePlaces {
     return this.#lastParty;
   }
 
+  get isWanted(): boolean {
+    return this.#isWanted;
+  }
+
   /** Some may wait. */
   want(): void {
     this.#isWanted = true;

@@ -1,4 +1,5 @@
-// Waits for a database that is away: what a run has to write is written when it is back, unless another process has the run.
+// Waits for a database that is away: what a run has to write is written when it is back, unless another process has the run. And for
+// what may take only so long.
 import { setTimeout } from 'node:timers/promises';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { ServerCallPort } from '../workers/graph-workers.ts';
@@ -22,4 +23,12 @@ export async function untilAvailable<T>(signal: AbortSignal, work: () => Promise
 /** A port whose calls wait for the database. Each of them may be repeated. */
 export function waitForDatabase(port: ServerCallPort, signal: AbortSignal): ServerCallPort {
   return { handle: (method, params) => untilAvailable(signal, () => port.handle(method, params)) };
+}
+
+/** Resolves with the work, or after so long. */
+export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  const time = setTimeout(ms, undefined, { signal: over.signal }).catch(() => undefined);
+  await Promise.race([work, time]);
+  over.abort();
 }

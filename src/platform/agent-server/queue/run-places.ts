@@ -46,6 +46,11 @@ export class RunPlaces {
     return new Promise((resolve) => this.#onReleased.push(resolve));
   }
 
+  /** Runs of the party may wait, although there are places. */
+  isHeldUp(party: string): boolean {
+    return this.#isAtShare(party);
+  }
+
   take(party: string): void {
     this.#taken += 1;
     this.#add(party, 1);

@@ -1,25 +1,21 @@
 // The queue of runs in this process: it claims pending runs of the database, executes them by workers, and gives them back
 // when the process drains. Several processes share one database, and any of them may execute any run.
-import { setTimeout } from 'node:timers/promises';
 import { describeBug } from '../../../base/log.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
 import type { RunNotice, RunNotices } from '../streams/run-notices.ts';
 import { type Claim, claimLoneRuns, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
 import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
+import type { KnownStart } from './execution.ts';
 import { LonePlaces } from './lone-places.ts';
+import { waitAtMost } from './patience.ts';
+import { createReservedPlace, type OfferedRun, type ReservedPlace } from './reserved-place.ts';
 import { RunControl } from './run-control.ts';
 import { RunPlaces } from './run-places.ts';
 import { createUpkeep, type Upkeep } from './upkeep.ts';
 
-export type OfferedRun = {
-  readonly runId: string;
-  readonly threadId: string;
-  readonly party: string;
-  /** False: it is to start later. */
-  readonly isDue: boolean;
-};
-
 export type RunQueue = {
+  /** For a run of this party that is about to be created. Undefined: there is none, and the run is offered when it is there. */
+  reserve(party: string): ReservedPlace | undefined;
   /** After the commit that created it: it is claimed now if there is a place, and other processes learn of it if not. */
   offer(run: OfferedRun): void;
   /** After a commit that may have made runs claimable. */
@@ -70,6 +66,8 @@ class ProcessQueue implements RunQueue {
   readonly #places: RunPlaces;
   readonly #lone: LonePlaces;
   readonly #running = new Map<string, Running>();
+  /** While places are reserved: runs that somebody has cancelled, and that this process may be about to start. */
+  readonly #cancelled = new Set<string>();
   readonly #upkeep: Upkeep;
   #renewal: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -121,8 +119,26 @@ class ProcessQueue implements RunQueue {
     else void this.#claimOffered(runId, party);
   }
 
-  /** Where another run of its thread runs, the end of that one has this one claimed. */
+  reserve(party: string): ReservedPlace | undefined {
+    // Where runs wait for a place, they come first.
+    if (this.#isDraining || this.#isWanted || !this.#places.reserve(party)) return undefined;
+    return createReservedPlace({
+      owner: this.#parts.owner,
+      onStart: (claim, known) => {
+        this.#start(claim, known);
+        if (this.#cancelled.has(claim.run_id)) void this.#renew();
+      },
+      onRelease: () => this.#release(party),
+    });
+  }
 
+  #release(party: string): void {
+    this.#places.release(party);
+    if (this.#places.reserved === 0) this.#cancelled.clear();
+    if (this.#isWanted) this.wake();
+  }
+
+  /** Where another run of its thread runs, the end of that one has this one claimed. */
   async #claimOffered(runId: string, party: string): Promise<void> {
     const { store, owner, log } = this.#parts;
     try {
@@ -131,7 +147,7 @@ class ProcessQueue implements RunQueue {
     } catch (error) {
       log.warn({ ...describeBug(error), run: runId }, 'a run could not be claimed; it is claimed later');
     } finally {
-      this.#places.release(party);
+      this.#release(party);
     }
   }
 
@@ -150,7 +166,11 @@ class ProcessQueue implements RunQueue {
       this.#isWanted = false;
       try {
         await this.#claimLone();
-        if (this.#places.free <= 0) return;
+        if (this.#places.free <= 0) {
+          // Others may wait for a place.
+          this.#isWanted = true;
+          return;
+        }
         const batch = this.#places.batch();
         const claimed = await claimRuns(store.db, owner, batch);
         for (const one of claimed) this.#start(one);
@@ -164,10 +184,10 @@ class ProcessQueue implements RunQueue {
 
   /** Before others: they have waited for their place. */
   async #claimLone(): Promise<void> {
-    const { store, owner } = this.#parts;
     const places = this.#lone.ask(this.#places.free);
     if (places === 0) return;
     const { lastParty } = this.#lone;
+    const { store, owner } = this.#parts;
     const claimed = await claimLoneRuns(store.db, owner, { places, lastParty });
     for (const one of claimed) this.#start(one);
     if (claimed.length === places) this.#lone.want();
@@ -180,18 +200,20 @@ class ProcessQueue implements RunQueue {
 
   #take(notice: RunNotice): void {
     if (notice.kind === 'new') this.wake();
-    else if (notice.kind === 'cancel' || notice.kind === 'ended')
+    else if (notice.kind === 'cancel' || notice.kind === 'ended') {
       if (this.#running.has(notice.runId)) void this.#renew();
+      else if (notice.kind === 'cancel' && this.#places.reserved > 0) this.#cancelled.add(notice.runId);
+    }
   }
 
-  #start(claim: Claim): void {
+  #start(claim: Claim, known?: KnownStart): void {
     const control = new RunControl();
     // An attempt of this process whose lease had run out.
     this.#running.get(claim.run_id)?.control.end('lost');
     this.#places.take(claim.party);
     if (claim.is_alone) this.#lone.take(claim.party);
     const startedMs = performance.now();
-    const execution = executeRun(this.#execution, claim, control);
+    const execution = executeRun(this.#execution, { claim, control, known });
     const done = execution.then((concluded) => this.#finish(claim, concluded, performance.now() - startedMs));
     this.#running.set(claim.run_id, { claim, control, done });
     if (this.#isDraining) control.end('drained');
@@ -205,6 +227,7 @@ class ProcessQueue implements RunQueue {
     if (isAlone) this.#lone.leave();
     const { log, notices } = this.#parts;
     if (this.#running.get(runId)?.claim.attempt === attempt) this.#running.delete(runId);
+    const isHeldUp = this.#places.isHeldUp(party);
     this.#places.leave(party);
     const status = concluded.kind === 'ended' ? concluded.status : concluded.kind;
     log.info({ run: runId, attempt, status, ms: Math.round(ms) }, 'an attempt of a run has ended');
@@ -212,7 +235,9 @@ class ProcessQueue implements RunQueue {
     // Of the thread of a run that has ended, the next one may start.
     if (this.#isDraining) notices.send({ kind: 'new', threadId });
     else if (concluded.kind === 'given_back') this.#upkeep.look();
-    this.wake();
+    // What waits, waits for this place or for the end of this run.
+    const isLast = concluded.kind === 'ended' && concluded.hasNext === false;
+    if (!isLast || isHeldUp || this.#isWanted || this.#lone.isWanted) this.wake();
   }
 
   /** Finds out which runs this process has lost, and which somebody has cancelled. */
@@ -243,10 +268,7 @@ class ProcessQueue implements RunQueue {
     this.#isDraining = true;
     // Whoever has stopped it has waited as long as they wanted.
     if (this.#isStopped) return this.#giveBack();
-    const over = new AbortController();
-    const time = setTimeout(this.#parts.drainMs, undefined, { signal: over.signal }).catch(() => undefined);
-    await Promise.race([this.#settled(), time]);
-    over.abort();
+    await waitAtMost(this.#parts.drainMs, this.#settled());
     await this.#giveBack();
   }
 
@@ -254,10 +276,7 @@ class ProcessQueue implements RunQueue {
     // What it still finds is given back too.
     await this.#claiming;
     for (const { control } of this.#running.values()) control.end('drained');
-    const over = new AbortController();
-    const time = setTimeout(GIVING_BACK_MS, undefined, { signal: over.signal }).catch(() => undefined);
-    await Promise.race([this.#settled(), time]);
-    over.abort();
+    await waitAtMost(GIVING_BACK_MS, this.#settled());
     for (const { control } of this.#running.values()) control.end('lost');
   }
 

@@ -1,12 +1,16 @@
 // What a worker gets to start a run with: its row, and whose run it is, which the worker must keep to itself.
-import type { RunToStart } from '../../../agent-worker/protocol/calls.ts';
+import type { RunToStart, StoredCheckpoint } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { USER_KEYS, userKeysOf } from '../access/configurable-names.ts';
 import type { RunUser } from '../access/run-users.ts';
 import type { RunKwargs } from '../runs/run-kwargs.ts';
 import type { Claim } from './claims.ts';
 
-export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToStart {
+export function toRunToStart(
+  claim: Claim,
+  { user, headers }: RunUser,
+  latest?: StoredCheckpoint | null,
+): RunToStart {
   const kwargs = JSON.parse(claim.kwargs) as RunKwargs;
   const { configurable } = kwargs.config;
   const hidden: JsonObject = { ...headers, ...userKeysOf(user) };
@@ -28,6 +32,7 @@ export function toRunToStart(claim: Claim, { user, headers }: RunUser): RunToSta
     ...(kwargs.interrupt_before === undefined ? {} : { interrupt_before: kwargs.interrupt_before }),
     ...(kwargs.interrupt_after === undefined ? {} : { interrupt_after: kwargs.interrupt_after }),
     ...(checkpointOf(configurable) ?? {}),
+    ...(latest === undefined ? {} : { latest }),
     durability: kwargs.durability ?? 'async',
     ...(kwargs.feedback_keys === undefined ? {} : { feedback_keys: kwargs.feedback_keys }),
   };

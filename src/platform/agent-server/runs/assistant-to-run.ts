@@ -13,6 +13,8 @@ export type AssistantToRun = {
   readonly config: JsonObject;
   readonly context: JsonObject;
   readonly metadata: JsonObject;
+  /** The time of the transaction that reads it. */
+  readonly now: Date;
 };
 
 /** Throws `not_found`, also for one that the filter hides. */
@@ -33,6 +35,7 @@ export async function readAssistantToRun(
     config: JSON.parse(row.config) as JsonObject,
     context: JSON.parse(row.context) as JsonObject,
     metadata: JSON.parse(row.metadata) as JsonObject,
+    now: row.now,
   };
 }
 
@@ -44,6 +47,7 @@ function selectAssistant(db: Reader, assistantId: string) {
       sql<string>`config::text`.as('config'),
       sql<string>`context::text`.as('context'),
       sql<string>`metadata::text`.as('metadata'),
+      sql<Date>`now()`.as('now'),
     ])
     .where('assistant_id', '=', assistantId);
 }

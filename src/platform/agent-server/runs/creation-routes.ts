@@ -1,7 +1,8 @@
 // The routes that create a run: in the background, with its events as the response, or with its result.
 import { byteStream, eventStream } from '../../api/responses.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
-import type { Transaction } from '../../store/database.ts';
+import type { Database } from '../../store/database.ts';
+import type { PooledTransaction } from '../../store/pool/pooled-transaction.ts';
 import { streamRun } from '../streams/run-events.ts';
 import { z } from '../../../base/schema.ts';
 import { announce } from './cancellation.ts';
@@ -47,6 +48,7 @@ const createOne = (parts: RunRouteParts, place: Place): Route => {
       return creation.remember({ body: toRun(created.row), fields: fieldsOf(created, prepared) }, created);
     },
     after: ({ body }, outcome) => creation.announce(body, outcome),
+    settle: ({ place }) => place?.release(),
   });
 };
 
@@ -70,6 +72,7 @@ const streamOne = (parts: RunRouteParts, place: Place): Route => {
       return creation.remember({ source: placeOf(created), fields: { ...fields, ...more } }, created);
     },
     after: ({ body }, outcome) => creation.announce(body, outcome),
+    settle: ({ place }) => place?.release(),
     stream: ({ body, signal }, place) =>
       streamRun(streams, {
         ...{ runId: place.runId, lastEventId: '-1', signal },
@@ -96,6 +99,7 @@ const waitForOne = (parts: RunRouteParts, place: Place): Route => {
       return creation.remember({ source: placeOf(created), fields }, created);
     },
     after: ({ body }, outcome) => creation.announce(body, outcome),
+    settle: ({ place }) => place?.release(),
     stream: ({ body, signal, db }, place) =>
       waitForResult({
         ...{ streams, runId: place.runId, db, signal },
@@ -106,29 +110,48 @@ const waitForOne = (parts: RunRouteParts, place: Place): Route => {
 
 /** What a transaction has created reaches the phase that follows its commit by its outcome. */
 function createCreation(parts: RunRouteParts) {
-  const { vault, deployment, queue, threadPendingRuns } = parts;
+  const { vault, deployment, threadPendingRuns } = parts;
   const { graphs, defaultConfigs } = deployment;
-  const known = new WeakMap<object, CreatedRun>();
+  const known = new WeakMap<object, Created>();
   return {
-    write: (trx: unknown, body: RunBody, prepared: PreparedRun & { readonly streamedBy: string | null }) =>
-      // The pipeline runs every POST in a transaction.
-      createRun(
-        trx as Transaction,
+    async write(db: Database, body: RunBody, prepared: Prepared): Promise<Created> {
+      const { place, ...given } = prepared;
+      const created = await createRun(
+        // The pipeline runs every POST in a transaction of its pool.
+        db as PooledTransaction,
         { vault, graphs, defaultConfigs, threadPendingRuns },
-        { ...prepared, body },
-      ),
-    remember<T extends object>(outcome: T, created: CreatedRun): T {
+        { ...given, body, owner: place?.owner },
+      );
+      return { ...created, prepared };
+    },
+    remember<T extends object>(outcome: T, created: Created): T {
       known.set(outcome, created);
       return outcome;
     },
-    announce(body: RunBody, outcome: object): void {
+    async announce(body: RunBody, outcome: object): Promise<void> {
       const created = known.get(outcome);
       if (created === undefined) return;
-      const { cancelled, party } = created;
+      const { cancelled } = created;
       announce(parts, cancelled, body.multitask_strategy === 'rollback' ? 'rollback' : 'interrupt');
-      queue.offer({ ...placeOf(created), party, isDue: (body.after_seconds ?? 0) === 0 });
+      await startOrOffer(parts, body, created);
     },
   };
+}
+
+type Prepared = PreparedRun & { readonly streamedBy: string | null };
+type Created = CreatedRun & { readonly prepared: Prepared };
+
+async function startOrOffer({ queue }: RunRouteParts, body: RunBody, created: Created): Promise<void> {
+  const { party, begun, prepared } = created;
+  const { place, user } = prepared;
+  if (begun !== undefined && place !== undefined) {
+    // Read with the commit. A worker asks for what could not be.
+    const latest = await begun.latest.catch(() => undefined);
+    return place.start(begun.claim, { user, latest });
+  }
+  // For this run itself, or for another.
+  place?.release();
+  queue.offer({ ...placeOf(created), party, isDue: (body.after_seconds ?? 0) === 0 });
 }
 
 function threadIdOf(params: unknown): string | undefined {

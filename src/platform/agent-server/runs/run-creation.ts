@@ -1,21 +1,23 @@
 // Creates a run in one transaction: its thread where it has none, what becomes of the runs that the thread already has, the run
-// itself with the config of its assistant as it is now, and whose run it is.
-import { createHash } from 'node:crypto';
+// itself with the config of its assistant as it is now, and whose run it is. On a thread without runs that is two messages to the
+// database: what is read, then what is written with the COMMIT.
+import type { StoredCheckpoint } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Filter } from '../access/filters.ts';
-import { type RunUser, sealRunUser } from '../access/run-users.ts';
+import { insertRunUser, partyOf, type RunUser, sealRunUser } from '../access/run-users.ts';
+import { readLatestToStart } from '../checkpoints/checkpoint-reading.ts';
 import type { Transaction } from '../../store/database.ts';
-import { sql } from '../../store/sql.ts';
-import { defineStatement } from '../../store/statement.ts';
+import type { PooledTransaction } from '../../store/pool/pooled-transaction.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { type AssistantToRun, readAssistantToRun } from './assistant-to-run.ts';
+import { readAssistantToRun } from './assistant-to-run.ts';
 import { type Cancelled, cancelRuns } from './cancellation.ts';
 import type { RunBody } from './run-body.ts';
-import { createKwargs, type RunKwargs, threadConfigOf } from './run-kwargs.ts';
+import { type Begun, type Insertion, insertRun, sendLater, toClaim } from './run-insertion.ts';
+import { createKwargs, threadConfigOf } from './run-kwargs.ts';
 import type { MultitaskStrategy } from './run-rows.ts';
 import type { RunRow } from './run-shape.ts';
-import { claimThread, type ThreadForRun, writeThread } from './thread-for-run.ts';
+import { claimThread, lockThread, writeThread } from './thread-for-run.ts';
 
 export type NewRun = {
   readonly runId: string;
@@ -31,12 +33,16 @@ export type NewRun = {
   readonly user: RunUser;
   /** The process whose client reads its events from the first on. */
   readonly streamedBy: string | null;
+  /** The process that has a place for it: it begins at once where its thread has nothing to do. */
+  readonly owner?: string | undefined;
 };
 
 export type CreatedRun = {
   readonly row: RunRow;
   readonly party: string;
   readonly cancelled: Cancelled;
+  /** It runs already, and is to be started; undefined where it waits. */
+  readonly begun: Begun | undefined;
 };
 
 export type CreationParts = {
@@ -48,12 +54,15 @@ export type CreationParts = {
   readonly threadPendingRuns?: number | undefined;
 };
 
-export async function createRun(trx: Transaction, parts: CreationParts, given: NewRun): Promise<CreatedRun> {
+export async function createRun(
+  trx: PooledTransaction,
+  parts: CreationParts,
+  given: NewRun,
+): Promise<CreatedRun> {
   const { body, runId } = given;
-  const assistant = await readAssistantToRun(trx, given.assistantId, given.assistantFilter);
-  if (!parts.graphs.has(assistant.graphId))
-    throw new DomainError('not_found', 'The graph of this assistant is not in this deployment any more');
-  const thread = await claimThread(trx, given, assistant);
+  // Sent together with what locks the thread.
+  const sealing = sendLater(trx, () => sealRunUser(trx, parts.vault, runId, given.user));
+  const { assistant, thread } = await readParts(trx, parts, given);
   const { threadId } = thread;
   const strategy = body.multitask_strategy ?? 'enqueue';
   const cancelled = thread.isBusy ? await makeWay(trx, threadId, strategy) : NOTHING;
@@ -64,12 +73,61 @@ export async function createRun(trx: Transaction, parts: CreationParts, given: N
     defaults: parts.defaultConfigs.get(assistant.graphId) ?? {},
   });
   const party = partyOf(given.user);
-  const row = await insert(trx, { given, assistant, thread, kwargs, strategy, party });
+  const insertion: Insertion = {
+    ...{ runId, assistant, thread, kwargs, strategy, party, streamedBy: given.streamedBy },
+    texts: { kwargs: JSON.stringify(kwargs), metadata: JSON.stringify(kwargs.config.metadata) },
+    afterSeconds: body.after_seconds ?? 0,
+    owner: thread.isBusy ? null : (given.owner ?? null),
+  };
+  const sealed = await sealing;
+  void insertRun(trx, insertion);
   // A thread that works shows what it works on.
   if (!thread.isNew && !thread.isBusy)
-    await writeThread(trx, thread, assistant, threadConfigOf(body, { assistant, thread }));
-  await sealRunUser(trx, parts.vault, runId, given.user);
-  return { row, party, cancelled };
+    void sendLater(trx, () =>
+      writeThread(trx, thread, assistant, threadConfigOf(body, { assistant, thread })),
+    );
+  const begun = insertion.owner === null ? undefined : begin(trx, insertion);
+  await insertRunUser(trx, runId, sealed);
+  return { row: toRow(insertion), party, cancelled, begun };
+}
+
+/** Throws `not_found` for the first of both that is not there. */
+async function readParts(trx: PooledTransaction, { graphs }: CreationParts, given: NewRun) {
+  const { threadId, filter, assistantId, assistantFilter } = given;
+  const find = () => readAssistantToRun(trx, assistantId, assistantFilter);
+  const finding = assistantFilter === undefined ? sendLater(trx, find) : undefined;
+  const locking = threadId === undefined ? undefined : lockThread(trx, threadId, filter);
+  // Waited for after the assistant.
+  locking?.catch(() => undefined);
+  trx.sendHeld();
+  const assistant = await (finding ?? find());
+  if (!graphs.has(assistant.graphId))
+    throw new DomainError('not_found', 'The graph of this assistant is not in this deployment any more');
+  return { assistant, thread: await claimThread(trx, given, assistant, await locking) };
+}
+
+/** With the checkpoint that its worker asks for first, where the run begins at the last one of its thread. */
+function begin(trx: PooledTransaction, insertion: Insertion): Begun {
+  const { thread, kwargs } = insertion;
+  const { checkpoint_id: id, checkpoint_ns: namespace } = kwargs.config.configurable;
+  const isLatest = id === undefined && namespace === undefined;
+  const read = (): Promise<StoredCheckpoint | null | undefined> =>
+    sendLater(trx, () => readLatestToStart(trx, thread.threadId));
+  const none = thread.isNew ? null : undefined;
+  return {
+    claim: toClaim(insertion),
+    latest: isLatest && !thread.isNew ? read() : Promise.resolve(none),
+  };
+}
+
+/** As clients see it: that it begins at once is known after the commit. */
+function toRow({ runId, assistant, thread, texts, strategy }: Insertion): RunRow {
+  return {
+    ...{ run_id: runId, thread_id: thread.threadId, assistant_id: assistant.assistantId },
+    ...{ status: 'pending', created_at: assistant.now, updated_at: assistant.now },
+    ...texts,
+    multitask_strategy: strategy,
+  };
 }
 
 const NOTHING: Cancelled = { ended: [], asked: [] };
@@ -116,66 +174,4 @@ async function requirePlace(trx: Transaction, threadId: string, most: number | u
       `${most} runs of this thread wait, as many as SALLYPORT_AGENT_THREAD_PENDING_RUNS allows: create this one when some have ended`,
       RETRY_MS,
     );
-}
-
-type Insertion = {
-  readonly given: NewRun;
-  readonly assistant: AssistantToRun;
-  readonly thread: ThreadForRun;
-  readonly kwargs: RunKwargs;
-  readonly strategy: MultitaskStrategy;
-  readonly party: string;
-};
-
-async function insert(trx: Transaction, insertion: Insertion): Promise<RunRow> {
-  const { given, assistant, thread, kwargs, strategy, party } = insertion;
-  const row = {
-    run_id: given.runId,
-    thread_id: thread.threadId,
-    assistant_id: assistant.assistantId,
-    metadata: JSON.stringify(kwargs.config.metadata),
-    kwargs: JSON.stringify(kwargs),
-    multitask_strategy: strategy,
-  };
-  const [written] = await insertRun(trx, {
-    ...row,
-    ...{ version: assistant.version, graphId: assistant.graphId, party },
-    afterSeconds: given.body.after_seconds ?? 0,
-    isResumable: kwargs.resumable,
-    streamedBy: given.streamedBy,
-  });
-  if (written === undefined) throw new Error('no run was inserted');
-  return { ...row, ...written };
-}
-
-type Row = {
-  readonly run_id: string;
-  readonly thread_id: string;
-  readonly assistant_id: string;
-  readonly metadata: string;
-  readonly kwargs: string;
-  readonly multitask_strategy: string;
-  readonly version: number;
-  readonly graphId: string;
-  readonly party: string;
-  readonly afterSeconds: number;
-  readonly isResumable: boolean;
-  readonly streamedBy: string | null;
-};
-
-const insertRun = defineStatement('insert-agent-run', (db, row: Row) =>
-  sql<Pick<RunRow, 'status' | 'created_at' | 'updated_at'>>`
-    insert into agent_runs (run_id, thread_id, assistant_id, assistant_version, graph_id, metadata, kwargs,
-      multitask_strategy, run_after, party, is_resumable, streamed_by)
-    values (${row.run_id}, ${row.thread_id}, ${row.assistant_id}, ${row.version}, ${row.graphId}, ${row.metadata}::jsonb,
-      ${row.kwargs}::json, ${row.multitask_strategy}, now() + ${row.afterSeconds}::float8 * interval '1 second',
-      ${row.party}, ${row.isResumable}, ${row.streamedBy}::uuid)
-    returning status, created_at, updated_at`.compile(db),
-);
-
-/** Users share the places of a process: whose run it is, without saying who. */
-function partyOf({ user }: RunUser): string {
-  return user === undefined
-    ? ''
-    : createHash('sha256').update(user.identity).digest('base64url').slice(0, 22);
 }

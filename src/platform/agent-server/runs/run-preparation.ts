@@ -4,8 +4,10 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { isObject } from '../../../base/json/json-document.ts';
 import type { AgentGrant } from '../access/gate.ts';
+import { partyOf } from '../access/run-users.ts';
 import { isDefaultAssistant, toAssistantId } from '../assistants/assistant-id.ts';
 import { requireSmallMetadata } from '../metadata.ts';
+import type { ReservedPlace } from '../queue/reserved-place.ts';
 import { noAssistant } from './assistant-to-run.ts';
 import { requireSupported, type RunBody } from './run-body.ts';
 import type { NewRun } from './run-creation.ts';
@@ -16,7 +18,10 @@ type Call = AgentGrant & { readonly body: RunBody; readonly signal: AbortSignal 
 export type PreparedRun = Pick<
   NewRun,
   'runId' | 'threadId' | 'metadata' | 'filter' | 'assistantFilter' | 'assistantId' | 'user'
->;
+> & {
+  /** Undefined where it is to wait in any case. */
+  readonly place: ReservedPlace | undefined;
+};
 
 export async function prepareRun(
   parts: RunRouteParts,
@@ -39,10 +44,12 @@ export async function prepareRun(
   ]);
   const metadata = isObject(value['metadata']) ? value['metadata'] : {};
   requireSmallMetadata(JSON.stringify(metadata));
+  const user = { user: call.user, headers: call.headers };
   return {
     ...{ runId, threadId, assistantId, filter, assistantFilter: assistants?.filter },
-    metadata,
-    user: { user: call.user, headers: call.headers },
+    ...{ metadata, user },
+    // As the last thing: nothing that follows fails before the route gives it back.
+    place: (body.after_seconds ?? 0) === 0 ? parts.queue.reserve(partyOf(user)) : undefined,
   };
 }
 

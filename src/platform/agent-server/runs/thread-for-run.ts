@@ -27,11 +27,12 @@ type Wanted = {
   readonly filter: Filter | undefined;
 };
 
-/** Throws `not_found` for a thread that is not there and must be, or that the filter hides. */
+/** `found`: what was locked. Throws `not_found` for a thread that is not there and must be, or that the filter hides. */
 export async function claimThread(
   trx: Transaction,
   wanted: Wanted,
   assistant: AssistantToRun,
+  found: ThreadForRun | undefined,
 ): Promise<ThreadForRun> {
   const { threadId, body } = wanted;
   if (threadId === undefined) {
@@ -40,7 +41,6 @@ export async function claimThread(
     if (made === undefined) throw new Error('no thread was inserted');
     return made;
   }
-  const found = await lockThread(trx, threadId, wanted.filter);
   if (found !== undefined) return found;
   const created =
     body.if_not_exists === 'create' ? await insertThread(trx, threadId, false, wanted, assistant) : undefined;
@@ -112,14 +112,29 @@ async function insertThread(
     metadata: JSON.stringify(own),
     config: JSON.stringify(config),
   };
-  const { numInsertedOrUpdatedRows: count } = await trx
-    .insertInto('agent_threads')
-    .values(row)
-    .onConflict((conflict) => conflict.column('thread_id').doNothing())
-    .executeTakeFirstOrThrow();
-  if (count === 0n) return undefined;
+  if ((await insertRow(trx, row)).length === 0) return undefined;
   return { threadId, isNew: true, isBusy: false, isTemporary, config, metadata: own };
 }
+
+type NewRow = {
+  readonly thread_id: string;
+  readonly status: 'busy';
+  readonly is_temporary: boolean;
+  readonly metadata: string;
+  readonly config: string;
+};
+
+const insertRow = defineStatement('insert-agent-thread-for-run', (db, row: NewRow) =>
+  db
+    .insertInto('agent_threads')
+    .values({
+      ...{ thread_id: row.thread_id, status: row.status, is_temporary: row.is_temporary },
+      ...{ metadata: row.metadata, config: row.config },
+    })
+    .onConflict((conflict) => conflict.column('thread_id').doNothing())
+    .returning('thread_id')
+    .compile(),
+);
 
 /** It works on this assistant from now on. */
 export async function writeThread(

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   deleteRunUser,
+  insertRunUser,
   openRunUser,
   type RunUser,
   sealRunUser,
@@ -74,7 +75,7 @@ async function createRun(): Promise<string> {
       ...{ lease_owner: null, lease_until: null, cancellation: null, output: null, ended_at: null },
     };
     await trx.insertInto('agent_runs').values(run).execute();
-    await sealRunUser(trx, vault, runId, MAPPING);
+    await insertRunUser(trx, runId, await sealRunUser(trx, vault, runId, MAPPING));
   });
   return runId;
 }

@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import type { RunToStart } from '../../../../src/agent-worker/protocol/calls.ts';
 import type { WorkerEvent } from '../../../../src/agent-worker/protocol/messages.ts';
 import { createLog } from '../../../../src/base/log.ts';
+import { partyOf } from '../../../../src/platform/agent-server/access/run-users.ts';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
 import {
   createRunQueue,
@@ -51,7 +52,7 @@ export type QueueScene = AsyncDisposable & {
   addProcess(parts?: Partial<RunQueueParts>): Process;
   addAssistant(): Promise<string>;
   addThread(): Promise<string>;
-  /** Committed, and offered to the process if there is one. */
+  /** Committed, and started by the process or offered to it, if there is one. */
   create(given: Given, process?: Process): Promise<CreatedRun>;
   status(runId: string): Promise<string | undefined>;
   /** As if its process had been killed long ago. */
@@ -62,6 +63,10 @@ type Given = {
   readonly threadId?: string | undefined;
   readonly body?: object;
   readonly identity?: string;
+  /** Of a place without a process that starts it. */
+  readonly owner?: string | undefined;
+  /** Between the commit and the start. */
+  readonly onCommitted?: (created: CreatedRun) => Promise<void> | void;
 };
 
 export async function createQueueScene(): Promise<QueueScene> {
@@ -80,22 +85,28 @@ export async function createQueueScene(): Promise<QueueScene> {
     },
     addAssistant: () => rows.addAssistant(),
     addThread: () => rows.addThread(),
-    async create({ threadId, body = {}, identity }, process) {
+    async create({ threadId, body = {}, identity, owner, onCommitted }, process) {
       const parsed = runBody.parse({ assistant_id: assistantId, ...body });
       const user = identity === undefined ? {} : { user: userOf(identity) };
+      const isDue = (parsed.after_seconds ?? 0) === 0;
+      const whose = { ...user, headers: {} };
+      const place = isDue ? process?.queue.reserve(partyOf(whose)) : undefined;
       const created = await store.write((trx) =>
         createRun(trx, PARTS, {
           ...{ runId: randomUUIDv7(), threadId, body: parsed, metadata: parsed.metadata ?? {} },
           ...{ filter: undefined, assistantFilter: undefined, assistantId, streamedBy: null },
-          user: { ...user, headers: {} },
+          ...{ user: whose, owner: owner ?? place?.owner },
         }),
       );
-      const { row, party, cancelled } = created;
+      const { row, party, cancelled, begun } = created;
+      await onCommitted?.(created);
       if (process === undefined) return created;
       const action = parsed.multitask_strategy === 'rollback' ? 'rollback' : 'interrupt';
       announce({ queue: process.queue, notices: bus }, cancelled, action);
-      const isDue = (parsed.after_seconds ?? 0) === 0;
-      process.queue.offer({ runId: row.run_id, threadId: row.thread_id, party, isDue });
+      if (begun !== undefined) place?.start(begun.claim, { user: whose, latest: await begun.latest });
+      place?.release();
+      if (begun === undefined)
+        process.queue.offer({ runId: row.run_id, threadId: row.thread_id, party, isDue });
       return created;
     },
     async status(runId) {

@@ -1,5 +1,6 @@
 // Two queues on one real database: which process executes which run and when, and that what was lost is executed again, once.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cancelRuns } from '../../../../src/platform/agent-server/runs/cancellation.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
 import { createQueueScene, type QueueScene } from './queue-scene.ts';
 
@@ -72,8 +73,9 @@ describe('a run', () => {
   });
 
   it('ends as error where its user does not open, and is not executed', async () => {
+    // It reads the user of a run that waited.
+    const { row } = await scene.create({ threadId: await scene.addThread() });
     const one = scene.addProcess({ openUser: async () => undefined });
-    const { row } = await scene.create({ threadId: await scene.addThread() }, one);
     await one.ended(row.run_id);
     expect(await rowOf(row.run_id)).toMatchObject({
       status: 'error',
@@ -112,6 +114,95 @@ describe('a run', () => {
       .execute();
     (await one.started(row.run_id)).end();
     await one.ended(row.run_id);
+    await one.queue.close();
+  });
+});
+
+describe('a run that begins with its creation', () => {
+  it('runs from its commit on, and begins at the checkpoint that its thread has', async () => {
+    const one = scene.addProcess();
+    const threadId = await scene.addThread();
+    const committed: unknown[] = [];
+    const onCommitted = async ({ row }: { readonly row: { readonly run_id: string } }) =>
+      void committed.push(await rowOf(row.run_id));
+    const first = await scene.create({ threadId, onCommitted }, one);
+    expect(committed).toMatchObject([{ status: 'running', attempt: 1, losses: 0 }]);
+    const { params, options, end } = await one.started(first.row.run_id);
+    expect(params.latest).toBeNull();
+    const typed = { type: 'json', text: '{}' };
+    await options.checkpoints.handle('checkpoint.put', {
+      ...{ thread_id: threadId, checkpoint_ns: '', checkpoint_id: 'c', checkpoint: typed, metadata: typed },
+      ...{ searched_metadata: {}, versions: {}, values: [] },
+    });
+    end();
+    await one.ended(first.row.run_id);
+    const second = await scene.create({ threadId }, one);
+    const started = await one.started(second.row.run_id);
+    expect(started.params.latest).toMatchObject({ thread_id: threadId, checkpoint_id: 'c', writes: [] });
+    // One that waits for it asks for itself what is the last one then.
+    const third = await scene.create({ threadId }, one);
+    started.end();
+    const waited = await one.started(third.row.run_id);
+    expect([third.begun, waited.params.latest]).toEqual([undefined, undefined]);
+    waited.end();
+    await one.ended(third.row.run_id);
+    await one.queue.close();
+  });
+
+  it('asks for the checkpoint that it names', async () => {
+    const one = scene.addProcess();
+    const { row } = await scene.create(
+      { threadId: await scene.addThread(), body: { checkpoint_id: 'c' } },
+      one,
+    );
+    const { params, end } = await one.started(row.run_id);
+    expect(params.latest).toBeUndefined();
+    end();
+    await one.ended(row.run_id);
+    await one.queue.close();
+  });
+
+  it('is executed by another process where this one ends before the start', async () => {
+    const lost = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000 });
+    const place = lost.queue.reserve('');
+    const { row } = await scene.create({ threadId: await scene.addThread(), owner: place?.owner });
+    expect(await rowOf(row.run_id)).toMatchObject({ status: 'running', lease_owner: place?.owner });
+    const other = scene.addProcess();
+    await scene.expire(row.run_id);
+    const { params, end } = await other.started(row.run_id);
+    expect([params.attempt, params.is_resumed]).toEqual([2, true]);
+    end();
+    await other.ended(row.run_id);
+    place?.release();
+    await Promise.all([lost.queue.close(), other.queue.close()]);
+  });
+
+  it('ends as it was asked for between its commit and its start', async () => {
+    const one = scene.addProcess({ renewalMs: 3_600_000 });
+    const { store } = scene;
+    const onCommitted = async ({ row }: { readonly row: { readonly run_id: string } }) => {
+      await store.write((trx) => cancelRuns(trx, [row.run_id], 'interrupt'));
+      one.queue.cancel(row.run_id, 'interrupt');
+    };
+    const { row } = await scene.create({ threadId: await scene.addThread(), onCommitted }, one);
+    await one.ended(row.run_id);
+    expect(await scene.status(row.run_id)).toBe('interrupted');
+    await one.queue.close();
+  });
+
+  it('needs a place: there is none where all are taken, where others wait, or while the process drains', async () => {
+    const one = scene.addProcess({ places: 1 });
+    const place = one.queue.reserve('');
+    expect([place?.owner, one.queue.reserve('')]).toEqual([expect.any(String), undefined]);
+    const { row, begun } = await scene.create({ threadId: await scene.addThread() }, one);
+    expect([begun, await scene.status(row.run_id)]).toEqual([undefined, 'pending']);
+    // It waits for this place.
+    place?.release();
+    const { end } = await one.started(row.run_id);
+    end();
+    await one.ended(row.run_id);
+    one.queue.stop();
+    expect(one.queue.reserve('')).toBeUndefined();
     await one.queue.close();
   });
 });
@@ -372,13 +463,13 @@ it('a function that makes graphs learns whose thread it is asked for when a run 
 
 it('nothing of a user is in a log', async () => {
   const secret = 'token-8b1f';
+  const { row } = await scene.create({ threadId: await scene.addThread() });
   const one = scene.addProcess({
     openUser: async () => ({
       user: { ...{ identity: 'ada', display_name: 'Ada', is_authenticated: true }, permissions: [], secret },
       headers: { 'x-key': secret },
     }),
   });
-  const { row } = await scene.create({ threadId: await scene.addThread() }, one);
   const { params, fail } = await one.started(row.run_id);
   expect(JSON.parse(params.config)).toMatchObject({
     configurable: {
