@@ -1,5 +1,5 @@
 // `npm run agent:storm [-- --kills 100 --clients 12 --seed 1]`: two agent servers on one database, clients that create runs of all
-// kinds, and kill -9 of servers and workers at random. Exits with 1 if a run was lost or ended twice, if a superstep is missing or
+// kinds, and servers and workers that are killed, or stopped and continued, at random. Exits with 1 if a run was lost or ended twice, if a superstep is missing or
 // doubled, if a resumed stream has a gap, or if anything else that was responded is not true.
 import { chmod } from 'node:fs/promises';
 import { cpus } from 'node:os';
@@ -38,7 +38,7 @@ try {
   const show = (counts: ReadonlyMap<string, number>): string =>
     [...counts].map(([what, some]) => `${some} ${what}`).join(', ');
   console.log(
-    `  killed: ${show(result.kills)}; starts took at most ${Math.max(...result.startsMs).toFixed(0)} ms`,
+    `  faults: ${show(result.kills)}; starts took at most ${Math.max(...result.startsMs).toFixed(0)} ms`,
   );
   console.log(`  runs: ${show(result.runs)}, on ${result.threads} threads; ${show(result.counts)}`);
   console.log(

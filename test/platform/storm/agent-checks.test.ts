@@ -63,8 +63,19 @@ describe('a run', () => {
       });
     expect(find(30_000)).toEqual([{ runId: 'r1', freeMs: 20_000, claimedMs: undefined }]);
     expect(checkTakeovers(find(30_000))).toHaveLength(1);
-    expect(find(12_000)).toMatchObject([{ freeMs: 12_000 }]);
+    // From when a process was there again.
+    expect(find(12_000)).toMatchObject([{ freeMs: 2_000 }]);
     expect(checkTakeovers(find(12_000))).toEqual([]);
+  });
+
+  it('of a stopped process is free in time, and its own when it has gone on', () => {
+    const taken = [change('running', { atMs: 1_000 }), change('pending', { atMs: 13_000, life: 'b1' })];
+    const stops = [{ life: 'a1', fromMs: 2_000, untilMs: 15_000 }];
+    const spans = [{ fromMs: 0, untilMs: 60_000 }];
+    const lives = { deaths: new Map(), stops, spans };
+    expect(findTakeovers(taken, lives)).toEqual([{ runId: 'r1', freeMs: 11_000, claimedMs: undefined }]);
+    const kept = [change('running', { atMs: 1_000 }), change('success', { atMs: 16_000 })];
+    expect(findTakeovers(kept, lives)).toEqual([]);
   });
 
   it.each<[string, Partial<Job>, readonly Change[]]>([

@@ -54,7 +54,7 @@ export function checkOrder(changes: readonly Change[]): readonly string[] {
 
 export type Takeover = {
   readonly runId: string;
-  /** From the end of the process that had it until another could have it, without the time in which there was none. */
+  /** From the end of the process that had it, or since there is a process that could have it, until it could. */
   readonly freeMs: number;
   /** Until another had it, with that time; undefined: it ended without another attempt. */
   readonly claimedMs: number | undefined;
@@ -63,40 +63,45 @@ export type Takeover = {
 type Lives = {
   /** When each process was killed, by its name. */
   readonly deaths: ReadonlyMap<string, number>;
+  /** When processes were stopped that went on later. */
+  readonly stops?: readonly { readonly life: string; readonly fromMs: number; readonly untilMs: number }[];
   /** When each of them accepted requests. */
   readonly spans: readonly { readonly fromMs: number; readonly untilMs: number }[];
 };
 
-/** Of the runs that a process had when it was killed. */
-export function findTakeovers(changes: readonly Change[], { deaths, spans }: Lives): readonly Takeover[] {
+/** Of the runs that a process had when it was killed or stopped. */
+export function findTakeovers(
+  changes: readonly Change[],
+  { deaths, stops = [], spans }: Lives,
+): readonly Takeover[] {
   return [...Map.groupBy(changes, ({ runId }) => runId)].flatMap(([runId, all]) =>
     all.flatMap((change, index) => {
-      const diedMs = deaths.get(change.life);
       const next = all[index + 1];
-      if (
-        change.status !== 'running' ||
-        diedMs === undefined ||
-        next === undefined ||
-        next.life === change.life
-      )
-        return [];
+      if (change.status !== 'running' || next === undefined || next.life === change.life) return [];
+      const stop = stops.find(
+        ({ life, fromMs, untilMs }) =>
+          life === change.life && change.atMs < fromMs && fromMs < next.atMs && next.atMs < untilMs,
+      );
+      const diedMs = stop?.fromMs ?? deaths.get(change.life);
+      if (diedMs === undefined) return [];
       const sinceMs = Math.max(diedMs, change.atMs);
       const claimed = all.slice(index + 1).find(({ status }) => status === 'running');
-      const freeMs = next.atMs - sinceMs - aloneMs(sinceMs, next.atMs, spans);
+      const freeMs = next.atMs - Math.max(sinceMs, aloneUntilMs(sinceMs, next.atMs, spans));
       return [{ runId, freeMs, claimedMs: claimed && claimed.atMs - sinceMs }];
     }),
   );
 }
 
-/** How long no process accepted requests between two moments. */
-function aloneMs(fromMs: number, untilMs: number, spans: Lives['spans']): number {
-  let alone = 0;
+/** Until when no process accepted requests the last time between two moments. */
+function aloneUntilMs(fromMs: number, untilMs: number, spans: Lives['spans']): number {
+  let aloneMs = fromMs;
   let atMs = fromMs;
   for (const span of spans.toSorted((a, b) => a.fromMs - b.fromMs)) {
-    alone += Math.max(0, Math.min(span.fromMs, untilMs) - atMs);
-    atMs = Math.max(atMs, Math.min(span.untilMs, untilMs));
+    if (span.fromMs > atMs) aloneMs = Math.min(span.fromMs, untilMs);
+    if (span.fromMs >= untilMs) break;
+    atMs = Math.max(atMs, span.untilMs);
   }
-  return alone + Math.max(0, untilMs - atMs);
+  return atMs < untilMs ? untilMs : aloneMs;
 }
 
 export function checkTakeovers(takeovers: readonly Takeover[]): readonly string[] {

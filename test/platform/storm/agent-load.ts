@@ -113,6 +113,9 @@ export class AgentLoad {
     const how = `stateless ${path === '' ? 'background' : path}`;
     const [job, response] = await this.#create(undefined, { how, path, body: keep });
     const text = await response?.text().catch(() => undefined);
+    const location = response?.headers.get('location') ?? '';
+    // As the public clients do with a wait that was cut.
+    if (text === undefined && location !== '') return this.#join(job, location.replace(/\/join$/, ''));
     if (text === undefined) return;
     if (path === 'wait') return this.#take(job, JSON.parse(text));
     const { thread_id: threadId, run_id: runId } = JSON.parse(text);

@@ -1,4 +1,4 @@
-// An agent server that is killed and started again. Each process in the series has a name, which its connections to the database
+// An agent server that is killed and started again, or stopped and continued. Each process in the series has a name, which its connections to the database
 // carry, so that what it has claimed is known as its own.
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,6 +11,8 @@ export type AgentSeries = {
   readonly url: string | undefined;
   /** When each process was killed, by the name of the process. */
   readonly deaths: ReadonlyMap<string, number>;
+  /** When each process was stopped, and continued. */
+  readonly stops: readonly Stop[];
   /** When it accepted requests, until `Infinity` for the last one. */
   readonly spans: readonly Span[];
   readonly startsMs: readonly number[];
@@ -19,6 +21,10 @@ export type AgentSeries = {
   ready(): Promise<void>;
   /** Kills it, and starts another at once. */
   kill(): void;
+  /** Stops it for so long: it keeps its sockets and transactions, and does nothing. */
+  stop(ms: number): void;
+  /** Stops a worker for so long, or for ever. */
+  stopWorker(pid: number, ms: number | undefined): void;
   /** The processes of its workers. */
   workers(): readonly number[];
   /** Sends SIGTERM, and waits for the end. */
@@ -26,6 +32,7 @@ export type AgentSeries = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+export type Stop = { readonly life: string; readonly fromMs: number; readonly untilMs: number };
 export type Span = { readonly fromMs: number; untilMs: number };
 
 type SeriesOptions = {
@@ -44,6 +51,7 @@ const WORKERS_GONE_MS = 10_000;
 export function openAgentSeries(options: SeriesOptions): AgentSeries {
   const { name, config, dataDirectory, database, program } = options;
   const deaths = new Map<string, number>();
+  const stops: Stop[] = [];
   const spans: Span[] = [];
   const startsMs: number[] = [];
   const errors: string[] = [];
@@ -94,6 +102,7 @@ export function openAgentSeries(options: SeriesOptions): AgentSeries {
   return {
     name,
     deaths,
+    stops,
     spans,
     startsMs,
     errors,
@@ -108,9 +117,31 @@ export function openAgentSeries(options: SeriesOptions): AgentSeries {
       if (url !== undefined && span !== undefined) span.untilMs = Date.now();
       url = undefined;
       server.process.kill('SIGKILL');
+      // One that is stopped cannot see that its server is gone.
+      for (const pid of workers) signalTo(pid, 'SIGCONT');
       deaths.set(life, Date.now());
       watched.push(watchEnd(server, life, workers));
       server = start();
+    },
+    stop(ms) {
+      const [stopped, at, named, span] = [server, url, life, spans.at(-1)];
+      if (at === undefined || span === undefined) return;
+      const continued = Promise.withResolvers<void>();
+      ready = continued.promise;
+      url = undefined;
+      span.untilMs = Date.now();
+      stopped.process.kill('SIGSTOP');
+      void pause(ms).then(() => {
+        stopped.process.kill('SIGCONT');
+        stops.push({ life: named, fromMs: span.untilMs, untilMs: Date.now() });
+        spans.push({ fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY });
+        url = at;
+        continued.resolve();
+      });
+    },
+    stopWorker(pid, ms) {
+      signalTo(pid, 'SIGSTOP');
+      if (ms !== undefined) void pause(ms).then(() => signalTo(pid, 'SIGCONT'));
     },
     async end() {
       const workers = workersOf(server);
@@ -123,6 +154,14 @@ export function openAgentSeries(options: SeriesOptions): AgentSeries {
       await server[Symbol.asyncDispose]();
     },
   };
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    if (isWorker(pid)) process.kill(pid, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 function isWorker(pid: number): boolean {

@@ -1,5 +1,5 @@
-// A storm of agent servers: two processes on one database, clients that create runs of all kinds, and kill -9 of servers and
-// workers at random. Then everything that was responded must be true.
+// A storm of agent servers: two processes on one database, clients that create runs of all kinds, and servers and workers that are
+// killed, or stopped and continued, at random. Then everything that was responded must be true.
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectOnce, type Connection } from '../../../src/platform/store/database.ts';
@@ -48,6 +48,10 @@ type Storm = AgentStormOptions & {
 /** Between kills. */
 const PAUSE_MS = 400;
 const JITTER_MS = 1_800;
+/** One in so many is stopped rather than killed. */
+const STOPPED = 5;
+/** Longer than a lease: others have its runs when it goes on. */
+const SERVER_STOP_MS = 12_000;
 /** For the runs that are left after the last kill. */
 const SETTLED_MS = 60_000;
 
@@ -79,7 +83,8 @@ export async function runAgentStorm(options: Storm): Promise<AgentStormResult> {
   for (const one of series) await one.end();
   const changes = await readChanges(owner);
   const deaths = new Map(series.flatMap((one) => [...one.deaths]));
-  const takeovers = findTakeovers(changes, { deaths, spans: series.flatMap(({ spans }) => spans) });
+  const [spans, stops] = [series.flatMap((one) => one.spans), series.flatMap((one) => one.stops)];
+  const takeovers = findTakeovers(changes, { deaths, stops, spans });
   const ends = Map.groupBy(changes, ({ runId }) => runId);
   const attempts = [...ends.values()].map((all) => Math.max(...all.map(({ attempt }) => attempt)));
   const statuses = [...ends.values()].map((all) => {
@@ -132,9 +137,12 @@ async function killAtRandom(
     }
     const workers = victim.workers();
     const worker = workers[random(workers.length)];
-    const kind = random(2) === 0 || worker === undefined ? 'server' : 'worker';
-    if (kind === 'server') victim.kill();
-    else process.kill(worker ?? 0, 'SIGKILL');
+    const isServer = random(2) === 0 || worker === undefined;
+    const isStopped = random(STOPPED) === 0;
+    if (!isServer) hit(victim, worker, isStopped ? random : undefined);
+    else if (isStopped) victim.stop(SERVER_STOP_MS + random(SERVER_STOP_MS / 2));
+    else victim.kill();
+    const kind = `${isServer ? 'server' : 'worker'} ${isStopped ? 'stopped' : 'killed'}`;
     killed.set(kind, (killed.get(kind) ?? 0) + 1);
     onKill?.(nth, ledger);
     nth += 1;
@@ -142,6 +150,12 @@ async function killAtRandom(
   // The last ones are started again too.
   await Promise.all(series.map((one) => one.ready()));
   return killed;
+}
+
+/** A third of the workers that are stopped never go on: their server ends them. */
+function hit(victim: AgentSeries, worker: number, random: ((below: number) => number) | undefined): void {
+  if (random === undefined) process.kill(worker, 'SIGKILL');
+  else victim.stopWorker(worker, random(3) === 0 ? undefined : 1_000 + random(5_000));
 }
 
 /** Waits until no run is left, and says what is. */
