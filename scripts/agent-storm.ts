@@ -38,7 +38,7 @@ try {
   const show = (counts: ReadonlyMap<string, number>): string =>
     [...counts].map(([what, some]) => `${some} ${what}`).join(', ');
   console.log(
-    `  faults: ${show(result.kills)}; starts took at most ${Math.max(...result.startsMs).toFixed(0)} ms`,
+    `  killed or stopped: ${show(result.kills)}; starts took at most ${Math.max(...result.startsMs).toFixed(0)} ms`,
   );
   console.log(`  runs: ${show(result.runs)}, on ${result.threads} threads; ${show(result.counts)}`);
   console.log(

@@ -6,6 +6,7 @@ import type { Issue, Parsed } from '../base/schema.ts';
 import { createAgentServer } from './agent-server/agent-server.ts';
 import { INPUT_VARIABLE, MAX_INPUT_BYTES } from './agent-server/contract.ts';
 import { openBundleDirectory } from './agent-server/configuration/bundle-directory.ts';
+import { requireDataDirectory } from './agent-server/configuration/data-directory.ts';
 import { loadDeployment } from './agent-server/configuration/deployment.ts';
 import {
   type DeploymentInput,
@@ -120,6 +121,7 @@ export async function openAgentServer(
 ): Promise<Parsed<Platform>> {
   const { log, env, ...rest } = parts;
   await using opened = new AsyncDisposableStack();
+  await requireDataDirectory(ground.dataDirectory, { hasDatabase: ground.database.url === undefined });
   const bundles = opened.adopt(await openBundleDirectory(ground.dataDirectory), (one) => one.close());
   const loaded = await loadDeployment(file, path, {
     ...{ bundles: bundles.path, env },

@@ -122,7 +122,11 @@ const OWNER_URL = 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL';
 const REFUSALS: ReadonlySet<string> = new Set(['28000', '28P01', '3D000']);
 
 /** An error of the connection names the variable that the connection comes from; the text of PostgreSQL names no password. */
-async function naming<T>({ kind }: DatabaseServer, variable: string, work: Promise<T>): Promise<T> {
+async function naming<T>(
+  { kind, connection: { host, port } }: DatabaseServer,
+  variable: string,
+  work: Promise<T>,
+): Promise<T> {
   try {
     return await work;
   } catch (cause) {
@@ -130,8 +134,13 @@ async function naming<T>({ kind }: DatabaseServer, variable: string, work: Promi
     if (kind === 'embedded') throw cause;
     if (REFUSALS.has(codeOf(cause) ?? ''))
       throw new InputError(`${variable}: the server refuses the connection: ${message}`, { cause });
-    if (!isUnreachable(cause)) throw cause;
-    throw new Error(`The database that ${variable} names cannot be reached: ${message}`, { cause });
+    const isSilent = message === 'timeout expired';
+    if (!isUnreachable(cause) && !isSilent) throw cause;
+    // A name with several addresses has an error for each, and no text.
+    const reason = isSilent ? 'it does not respond' : message || codeOf(cause);
+    throw new Error(`The database that ${variable} names (${host}:${port}) cannot be reached: ${reason}`, {
+      cause,
+    });
   }
 }
 

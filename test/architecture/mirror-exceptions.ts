@@ -188,10 +188,13 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/system/finished-routes.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/system/ground.ts': 'test/cli/agent-server.test.ts',
   'src/platform/agent-server/module.ts': 'test/platform/agent-server/tables.test.ts',
+  'src/platform/agent-server/queue/backlog.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/claims.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/conclusion.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/ending.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/execution.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
+  'src/platform/agent-server/streams/state-updates.ts':
+    'test/platform/agent-server/streams/thread-stream.test.ts',
   'src/platform/agent-server/queue/lone-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/patience.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-control.ts': 'test/platform/agent-server/queue/run-queue.test.ts',

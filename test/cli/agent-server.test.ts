@@ -140,7 +140,8 @@ describe('a start is refused, with exit code 2 and what to change, for', () => {
     env: Readonly<Record<string, string>> = {},
   ): Promise<Finished> => {
     const path = await writeDeployment(join(scratch.path, 'refused'), config, files);
-    const all = ['agent-server', '--config', path, '--data-dir', join(scratch.path, 'no-data'), ...args];
+    const directory = args.includes('--data-dir') ? [] : ['--data-dir', join(scratch.path, 'no-data')];
+    const all = ['agent-server', '--config', path, ...directory, ...args];
     return runToEnd(process.execPath, [program, ...all], { env });
   };
   const graphs = { agent: './agent.ts:graph' };
@@ -175,6 +176,25 @@ describe('a start is refused, with exit code 2 and what to change, for', () => {
     const { code, stderr } = await start(config, undefined, args, env);
     expect(stderr).toContain(message);
     expect(code).toBe(2);
+  });
+
+  it('a data directory that cannot be written', { timeout: 60_000 }, async () => {
+    const { code, stderr } = await start({ graphs }, undefined, ['--data-dir', '/proc/nowhere']);
+    expect(stderr).toMatch(
+      /^sallyport: The data directory \/proc\/nowhere: it cannot be created there\. .*--data-dir/,
+    );
+    expect(code).toBe(2);
+  });
+
+  it('a database where nobody listens names host and port, and no password', {
+    timeout: 60_000,
+  }, async () => {
+    const env = { DATABASE_URL: 'postgresql://user:hush-hush@127.0.0.1:1/agents' };
+    const { code, stderr } = await start({ graphs }, undefined, [], env);
+    expect(stderr).toContain('The database that DATABASE_URL names (127.0.0.1:1) cannot be reached');
+    expect(stderr).not.toContain('hush-hush');
+    // Of the machine, not of the command.
+    expect(code).toBe(1);
   });
 
   it('a source with a mistake', async () => {

@@ -52,6 +52,7 @@ export type AgentApiParts = {
   readonly workers: Pick<GraphWorkers, 'call'>;
   readonly deployment: { readonly graphs: ReadonlyMap<string, { readonly description: string | null }> };
   readonly notices: { send(notice: RunNotice): void };
+  readonly updates: { announce(threadId: string, state: string): Promise<void> };
 };
 
 export type AgentApi = AsyncDisposable & {
@@ -61,6 +62,8 @@ export type AgentApi = AsyncDisposable & {
   readonly calls: FakeCalls;
   /** Those that were sent. */
   readonly notices: readonly RunNotice[];
+  /** States that were announced. */
+  readonly updated: readonly { readonly threadId: string; readonly state: string }[];
   /** Every authorization that was asked for. */
   readonly authorized: readonly { readonly event: string; readonly value: object }[];
   ask(method: string, path: string, options?: AgentAsk): Promise<AgentAsked>;
@@ -73,6 +76,7 @@ export async function createAgentApi(
   const { store } = database;
   const calls: FakeCalls = {};
   const notices: RunNotice[] = [];
+  const updated: { threadId: string; state: string }[] = [];
   const authorized: { event: string; value: object }[] = [];
   const authenticator = createAuthenticator({ now: () => Date.now() });
   const routes = createRoutes({
@@ -81,11 +85,12 @@ export async function createAgentApi(
     workers: createFakeWorkers(calls),
     deployment: { graphs: new Map([['agent', { description: null }]]) },
     notices: { send: (notice) => void notices.push(notice) },
+    updates: { announce: async (threadId, state) => void updated.push({ threadId, state }) },
   });
   const log = createLog('trace', { write: () => undefined });
   const api = createApi(routes, { pools: onePool(store), authenticator, log, limits: defaultLimits });
   return {
-    ...{ database, calls, notices, authorized },
+    ...{ database, calls, notices, updated, authorized },
     rows: createAgentRows(store),
     async ask(method, path, { body, raw, user, headers: given = {} } = {}) {
       const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));

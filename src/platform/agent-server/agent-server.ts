@@ -75,9 +75,13 @@ export function createAgentServer(served: Served): AgentServer {
       async start(context) {
         await using opened = new AsyncDisposableStack();
         running = await startParts(context, served, opened);
-        const { queue } = running;
+        const { queue, streams } = running;
         const closing = opened.move();
-        return { drain: () => queue.drain(), close: () => closing.disposeAsync() };
+        const drain = (): Promise<void> => {
+          streams.retire();
+          return queue.drain();
+        };
+        return { drain, close: () => closing.disposeAsync() };
       },
       routes: () => finish(routesOf(served, parts())),
     },

@@ -13,9 +13,11 @@ import { ensureDefaultAssistants } from './assistants/default-assistants.ts';
 import { createCheckpointPort } from './checkpoints/checkpoint-port.ts';
 import type { Deployment } from './configuration/deployment.ts';
 import type { AgentSettings } from './configuration/settings.ts';
+import { Backlog } from './queue/backlog.ts';
 import { createRunQueue, type RunQueue } from './queue/run-queue.ts';
 import { openRunNotices, type RunNotices } from './streams/run-notices.ts';
 import { createRunStreams, type RunStreams } from './streams/run-streams.ts';
+import { createStateUpdates, type StateUpdates } from './streams/state-updates.ts';
 import { startStreamExpiry } from './streams/stream-expiry.ts';
 import type { GraphWorkers } from './workers/graph-workers.ts';
 import { startGraphWorkers } from './workers/started-workers.ts';
@@ -31,7 +33,9 @@ export type RunningParts = Pick<StartContext, 'store' | 'log'> & {
   readonly workers: GraphWorkers;
   readonly notices: RunNotices;
   readonly streams: RunStreams;
+  readonly updates: StateUpdates;
   readonly queue: RunQueue;
+  readonly backlog: Backlog;
 };
 
 /** What is made is closed with `opened`. Rejects with a WorkerStartError when the deployment cannot be loaded. */
@@ -56,10 +60,13 @@ export async function startParts(
     );
   const notices = opened.adopt(await openRunNotices({ store, notifications, log }), (one) => one.close());
   const streams = opened.adopt(createRunStreams({ store, notices, log }), (one) => one.close());
+  const { followed } = streams;
+  const updates = opened.adopt(createStateUpdates({ store, notices, followed, log }), (one) => one.close());
   const ttlSeconds = settings.resumableTtlSeconds;
   opened.adopt(startStreamExpiry({ store: long, log, ttlSeconds }), (one) => one.close());
+  const backlog = new Backlog(settings.pendingRuns);
   const queue = createRunQueue({
-    ...{ store, notices, workers, streams, log, owner: streams.processId },
+    ...{ backlog, store, notices, workers, streams, log, owner: streams.processId },
     places: settings.jobsPerWorker * settings.workers,
     lonePlaces: Math.max(1, Math.floor(settings.workers / 2)),
     timeoutMs: settings.runTimeoutSeconds * 1000,
@@ -70,6 +77,6 @@ export async function startParts(
   opened.adopt(queue, (one) => one.close());
   return {
     vault: createPreparedVault(vault),
-    ...{ store, log, gate, keys, callers, workers, notices, streams, queue },
+    ...{ store, log, gate, keys, callers, workers, notices, streams, updates, queue, backlog },
   };
 }

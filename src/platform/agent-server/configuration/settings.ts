@@ -35,6 +35,8 @@ export type AgentSettings = {
   readonly workers: number;
   /** Runs of one thread that wait; another one is refused. */
   readonly threadPendingRuns: number;
+  /** Runs of all threads that wait; another one is refused. */
+  readonly pendingRuns: number;
   /** A run that takes longer ends as `timeout`. */
   readonly runTimeoutSeconds: number;
   /** For runs that are under way when the process begins to drain. */
@@ -89,6 +91,7 @@ const schema = z.strictObject({
   jobs_per_worker: z.int().min(1).max(1000).default(10),
   workers: z.int().min(1).max(256).optional(),
   thread_pending_runs: z.int().min(1).max(1_000_000).default(1000),
+  pending_runs: z.int().min(1).max(10_000_000).default(100_000),
   run_timeout_seconds: seconds.min(1).default(3600),
   drain_seconds: z.int().min(0).max(3600).default(180),
   resumable_ttl_seconds: seconds.min(1).default(120),
@@ -112,6 +115,7 @@ const variables: readonly Variable[] = (
     ['SALLYPORT_AGENT_STUDIO', 'studio', asLowerCaseBoolean],
     ['SALLYPORT_AGENT_WORKERS', 'workers', Number],
     ['SALLYPORT_AGENT_THREAD_PENDING_RUNS', 'thread_pending_runs', Number],
+    ['SALLYPORT_AGENT_PENDING_RUNS', 'pending_runs', Number],
     ['SALLYPORT_AGENT_ERROR_FORMAT', 'error_format', asText],
     ['SALLYPORT_AGENT_TRUNCATE', 'truncate', asLowerCaseBoolean],
     ['N_JOBS_PER_WORKER', 'jobs_per_worker', Number],
@@ -162,6 +166,7 @@ export function toAgentSettings(
       jobsPerWorker: given.jobs_per_worker,
       workers: given.workers ?? Math.max(2, availableParallelism()),
       threadPendingRuns: given.thread_pending_runs,
+      pendingRuns: given.pending_runs,
       runTimeoutSeconds: given.run_timeout_seconds,
       drainSeconds: given.drain_seconds,
       resumableTtlSeconds: given.resumable_ttl_seconds,

@@ -222,11 +222,16 @@ export type Pending = {
   readonly dueMs: number | undefined;
   /** Whether runs wait that are executed alone. */
   readonly hasLone: boolean;
+  /** How many wait, those that are due later among them; counted up to a limit. */
+  readonly count: number;
 };
 
-export async function lookAtPending(db: Database): Promise<Pending> {
-  const { rows } = await sql<{ ms: number | null; has_lone: boolean }>`
-    select (extract(epoch from min(run_after) - now()) * 1000)::float8 as ms, ${HAS_LONE} as has_lone
+export async function lookAtPending(db: Database, limit: number): Promise<Pending> {
+  const { rows } = await sql<{ ms: number | null; has_lone: boolean; waiting: number }>`
+    select (extract(epoch from min(run_after) - now()) * 1000)::float8 as ms, ${HAS_LONE} as has_lone,
+      (select count(*)::int from (
+        select from agent_runs where status = 'pending' limit ${limit}::int) counted) as waiting
     from agent_runs where status = 'pending' and run_after > now()`.execute(db);
-  return { dueMs: rows[0]?.ms ?? undefined, hasLone: rows[0]?.has_lone ?? false };
+  const { ms, has_lone: hasLone = false, waiting: count = 0 } = rows[0] ?? {};
+  return { dueMs: ms ?? undefined, hasLone, count };
 }

@@ -3,6 +3,7 @@
 import { describeBug } from '../../../base/log.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
 import type { RunNotice, RunNotices } from '../streams/run-notices.ts';
+import type { Backlog } from './backlog.ts';
 import { type Claim, claimLoneRuns, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
 import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
 import type { KnownStart } from './execution.ts';
@@ -39,6 +40,7 @@ export type RunQueueParts = Omit<Conclusion, 'pauseMs'> & {
   readonly places: number;
   /** Of them, runs that are executed alone. */
   readonly lonePlaces: number;
+  readonly backlog: Pick<Backlog, 'add' | 'count' | 'limit'>;
   readonly drainMs: number;
   readonly renewalMs?: number;
   /** Between looks for runs that are due, or that another process has lost. */
@@ -113,10 +115,11 @@ class ProcessQueue implements RunQueue {
   }
 
   offer({ runId, threadId, party, isDue }: OfferedRun): void {
-    if (!isDue) this.#upkeep.look();
-    else if (this.#isDraining || !this.#places.reserve(party))
-      this.#parts.notices.send({ kind: 'new', threadId });
-    else void this.#claimOffered(runId, party);
+    if (isDue && !this.#isDraining && this.#places.reserve(party))
+      return void this.#claimOffered(runId, party);
+    this.#parts.backlog.add();
+    if (isDue) this.#parts.notices.send({ kind: 'new', threadId });
+    else this.#upkeep.look();
   }
 
   reserve(party: string): ReservedPlace | undefined {
@@ -140,10 +143,11 @@ class ProcessQueue implements RunQueue {
 
   /** Where another run of its thread runs, the end of that one has this one claimed. */
   async #claimOffered(runId: string, party: string): Promise<void> {
-    const { store, owner, log } = this.#parts;
+    const { store, owner, log, backlog } = this.#parts;
     try {
       const claimed = await claimRun(store.db, owner, runId);
-      if (claimed !== undefined) this.#start(claimed);
+      if (claimed === undefined) backlog.add();
+      else this.#start(claimed);
     } catch (error) {
       log.warn({ ...describeBug(error), run: runId }, 'a run could not be claimed; it is claimed later');
     } finally {
@@ -166,11 +170,9 @@ class ProcessQueue implements RunQueue {
       this.#isWanted = false;
       try {
         await this.#claimLone();
-        if (this.#places.free <= 0) {
-          // Others may wait for a place.
-          this.#isWanted = true;
-          return;
-        }
+        // Others may wait for a place.
+        this.#isWanted ||= this.#places.free <= 0;
+        if (this.#places.free <= 0) return;
         const batch = this.#places.batch();
         const claimed = await claimRuns(store.db, owner, batch);
         for (const one of claimed) this.#start(one);
@@ -184,11 +186,10 @@ class ProcessQueue implements RunQueue {
 
   /** Before others: they have waited for their place. */
   async #claimLone(): Promise<void> {
+    const { store, owner } = this.#parts;
     const places = this.#lone.ask(this.#places.free);
     if (places === 0) return;
-    const { lastParty } = this.#lone;
-    const { store, owner } = this.#parts;
-    const claimed = await claimLoneRuns(store.db, owner, { places, lastParty });
+    const claimed = await claimLoneRuns(store.db, owner, { places, lastParty: this.#lone.lastParty });
     for (const one of claimed) this.#start(one);
     if (claimed.length === places) this.#lone.want();
   }

@@ -3,12 +3,14 @@
 import { describeBug, type Log } from '../../../base/log.ts';
 import type { Store } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
+import type { Backlog } from './backlog.ts';
 import { freeLostRuns, lookAtPending } from './claims.ts';
 
 export type UpkeepParts = {
   readonly store: Pick<Store, 'db'>;
   readonly log: Log;
   readonly everyMs: number;
+  readonly backlog: Pick<Backlog, 'count' | 'limit'>;
   /** There may be runs to claim, with `hasLone` such that are executed alone. */
   onDue(hasLone: boolean): void;
 };
@@ -26,7 +28,7 @@ const LOOKS_AFTER_LOSS = 4;
 const RESULT_SECONDS = 120;
 const SWEEP_EVERY_LOOKS = 30;
 
-export function createUpkeep({ store, log, everyMs, onDue }: UpkeepParts): Upkeep {
+export function createUpkeep({ store, log, everyMs, backlog, onDue }: UpkeepParts): Upkeep {
   let timer: NodeJS.Timeout | undefined;
   let due: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
@@ -38,7 +40,8 @@ export function createUpkeep({ store, log, everyMs, onDue }: UpkeepParts): Upkee
     try {
       if (withheld > 0) withheld -= 1;
       else if ((await freeLostRuns(store.db)) > 0) log.warn('runs of a lost process are executed again');
-      const { dueMs: ms, hasLone } = await lookAtPending(store.db);
+      const { dueMs: ms, hasLone, count } = await lookAtPending(store.db, backlog.limit);
+      backlog.count(count);
       clearTimeout(due);
       if (ms !== undefined && ms < everyMs)
         due = setTimeout(() => onDue(hasLone), Math.max(1, Math.ceil(ms))).unref();

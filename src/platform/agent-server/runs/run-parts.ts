@@ -5,6 +5,7 @@ import type { Store } from '../../store/database.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { Gate } from '../access/gate.ts';
 import type { Deployment } from '../configuration/deployment.ts';
+import type { Backlog } from '../queue/backlog.ts';
 import type { RunQueue } from '../queue/run-queue.ts';
 import type { RunNotices } from '../streams/run-notices.ts';
 import type { RunStreams } from '../streams/run-streams.ts';
@@ -12,6 +13,7 @@ import type { RunStreams } from '../streams/run-streams.ts';
 export type RunRouteParts = {
   readonly gate: Gate;
   readonly queue: RunQueue;
+  readonly backlog: Pick<Backlog, 'requirePlace'>;
   readonly streams: Pick<RunStreams, 'processId' | 'read' | 'ended'>;
   readonly notices: Pick<RunNotices, 'send'>;
   readonly vault: Pick<Vault, 'prepare' | 'seal'>;

@@ -31,6 +31,7 @@ export async function prepareRun(
   const { gate, deployment, vault } = parts;
   const { body } = call;
   requireSupported(body);
+  parts.backlog.requirePlace();
   const assistantId = toAssistantId(deployment.graphs, body.assistant_id);
   if (assistantId === undefined) throw noAssistant();
   const runId = randomUUIDv7();

@@ -1,11 +1,15 @@
 // Threads whose runs somebody reads one after another, here or in other processes: what a new run of such a thread says is kept
 // for that reader from its first event on.
 
+import type { JsonText } from '../../../agent-worker/protocol/messages.ts';
+
 export type Follower = {
   /** Called when a writer of a run of the thread is opened here, before its first event. */
   onOpen(runId: string): void;
   /** A run of the thread may have begun or ended elsewhere. */
   onChange(): void;
+  /** A client has changed the state of the thread. */
+  onUpdate?(update: JsonText): void;
 };
 
 /** How long a notice that a thread is followed elsewhere counts. It is sent again before that. */
@@ -51,6 +55,15 @@ export class FollowedThreads {
 
   changed(threadId: string): void {
     for (const { onChange } of this.#followers.get(threadId) ?? []) onChange();
+  }
+
+  isFollowedHere(threadId: string): boolean {
+    return this.#followers.has(threadId);
+  }
+
+  /** For the readers of this process. */
+  updated(threadId: string, update: JsonText): void {
+    for (const { onUpdate } of this.#followers.get(threadId) ?? []) onUpdate?.(update);
   }
 
   /** Notices may have been lost. */

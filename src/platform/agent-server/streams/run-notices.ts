@@ -11,7 +11,9 @@ export type RunNotice =
   /** `cancel`: its row has a cancellation. `ended`: it has a final status, or is deleted. */
   | { readonly kind: 'cancel' | 'ended'; readonly runId: string }
   /** `watch`: a process wants to read its events. `events`: some were stored. */
-  | { readonly kind: 'watch' | 'events'; readonly runId: string };
+  | { readonly kind: 'watch' | 'events'; readonly runId: string }
+  /** A client has changed the state of the thread; what it is now is stored under the id of the update. */
+  | { readonly kind: 'updated'; readonly threadId: string; readonly updateId: string };
 
 export type RunSubscriber = {
   /** Of any process, also of this one. */
@@ -80,6 +82,7 @@ export async function openRunNotices({ store, notifications, log }: RunNoticesPa
 
 /** The payload on the channel `agent_runs`. */
 export function formatRunNotice(notice: RunNotice): string {
+  if (notice.kind === 'updated') return `updated ${notice.threadId} ${notice.updateId}`;
   return `${notice.kind} ${'threadId' in notice ? notice.threadId : notice.runId}`;
 }
 
@@ -90,7 +93,11 @@ const ID = z.uuid();
 /** Undefined for what this version does not know. */
 export function parseRunNotice(payload: string): RunNotice | undefined {
   const [kind, id, ...rest] = payload.split(' ');
-  if (rest.length > 0 || id === undefined || !ID.safeParse(id).success) return undefined;
+  if (id === undefined || !ID.safeParse(id).success) return undefined;
+  const [updateId, ...more] = rest;
+  if (kind === 'updated' && updateId !== undefined && more.length === 0 && ID.safeParse(updateId).success)
+    return { kind, threadId: id, updateId };
+  if (rest.length > 0) return undefined;
   const ofThread = OF_THREADS.find((one) => one === kind);
   if (ofThread !== undefined) return { kind: ofThread, threadId: id };
   const ofRun = OF_RUNS.find((one) => one === kind);

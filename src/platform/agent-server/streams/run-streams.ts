@@ -51,7 +51,7 @@ export type RunStreams = {
   /** In any process: resolves when the run has a final status or is deleted, or when the signal aborts. */
   ended(runId: string, signal: AbortSignal): Promise<void>;
   /** Threads whose runs somebody in this process reads one after another. */
-  readonly followed: Pick<FollowedThreads, 'follow'>;
+  readonly followed: Pick<FollowedThreads, 'follow' | 'isFollowedElsewhere' | 'isFollowedHere' | 'updated'>;
   /** The process is replaced: readers that wait for what may not come for long are cut, now and later. */
   retire(): void;
   /** Aborts with `retire`. */

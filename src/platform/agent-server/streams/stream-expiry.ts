@@ -76,7 +76,12 @@ async function removeEvents(trx: Transaction, ttlSeconds: number): Promise<numbe
     ), expired as (
       select stored.run_id from stored left join agent_runs run on run.run_id = stored.run_id
       where stored.run_id is not null
-        and (run.run_id is null or run.ended_at < now() - ${ttlSeconds}::int * interval '1 second')
+        -- Without a run: of one that was deleted, or an update of a state that other processes are about to read.
+        and (run.run_id is null and not exists (
+            select from agent_run_events recent
+            where recent.run_id = stored.run_id and recent.id = 0 and recent.event = 'state_update'
+              and recent.created_at > now() - interval '60 seconds')
+          or run.ended_at < now() - ${ttlSeconds}::int * interval '1 second')
       limit ${RUNS}
     )
     delete from agent_run_events where ctid = any(array(

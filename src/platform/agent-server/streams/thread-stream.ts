@@ -6,6 +6,7 @@ import type { Filter } from '../access/filters.ts';
 import type { Database } from '../../store/database.ts';
 import type { RunEvent } from './event-queue.ts';
 import { RETIRED, type RunStreams } from './run-streams.ts';
+import { STATE_UPDATE } from './state-updates.ts';
 import {
   findNextRun,
   findThreadPlace,
@@ -36,6 +37,8 @@ type Batch = readonly ServerEvent[];
 
 /** Runs that begin here while the client still reads an earlier one; up to 8 MiB of each wait. A client that is so far behind is cut. */
 const MAX_OPENED = 16;
+/** Updates of the state that wait for the client, in characters. */
+const MAX_UPDATE_CHARS = 8 * 1024 * 1024;
 
 /** Rejects with an EndedEarly between two runs when the process is replaced: another one has those that follow. */
 export async function* streamThread(
@@ -50,6 +53,7 @@ export async function* streamThread(
   let current: string | undefined;
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
+  const updates = new WaitingUpdates();
   const unfollow = streams.followed.follow(threadId, {
     onOpen(runId) {
       if (runId !== current && !opened.has(runId) && opened.size < MAX_OPENED)
@@ -57,6 +61,11 @@ export async function* streamThread(
       onChange();
     },
     onChange,
+    onUpdate(update) {
+      if (!modes.has('state_update')) return;
+      updates.add(update);
+      onChange();
+    },
   });
   for (const one of [signal, streams.retiring]) one.addEventListener('abort', onChange);
   try {
@@ -65,6 +74,8 @@ export async function* streamThread(
       changed = Promise.withResolvers();
       // It may have been deleted, and created again by somebody else.
       if (!(await isThreadVisible(db, threadId, filter))) return;
+      const sent = updates.take();
+      if (sent.length > 0) yield sent;
       const { run, isPartial, ...next } = await findNextRun(db, { threadId, filter }, place);
       ({ place } = next);
       if (run === undefined) {
@@ -87,6 +98,31 @@ export async function* streamThread(
     for (const one of [signal, streams.retiring]) one.removeEventListener('abort', onChange);
     unfollow();
     ended.abort();
+  }
+}
+
+/** Without ids: a client that reconnects goes on after the last event of a run that it has. */
+class WaitingUpdates {
+  #waiting: string[] = [];
+  #chars = 0;
+
+  add(update: string): void {
+    this.#chars += update.length;
+    this.#waiting.push(update);
+    // They are not sent.
+    if (this.#isTooLong) this.#waiting = [];
+  }
+
+  get #isTooLong(): boolean {
+    return this.#chars > MAX_UPDATE_CHARS;
+  }
+
+  take(): Batch {
+    if (this.#isTooLong) throw new EndedEarly('the client reads too slowly');
+    const batch = this.#waiting.map((text) => ({ event: STATE_UPDATE, text }));
+    this.#waiting = [];
+    this.#chars = 0;
+    return batch;
   }
 }
 

@@ -132,8 +132,10 @@ const stateUpdate = z.object({
 
 const BUSY = 'A run of this thread has not ended: update the state afterwards, or cancel the run';
 
-const updateRoute = (parts: ThreadParts): Route =>
-  defineRoute({
+const updateRoute = (parts: ThreadParts): Route => {
+  /** What a transaction has stored, by its outcome. */
+  const states = new WeakMap<object, string>();
+  return defineRoute({
     ...shared,
     method: 'POST',
     path: '/threads/{thread_id}/state',
@@ -174,9 +176,16 @@ const updateRoute = (parts: ThreadParts): Route =>
         .select('thread_id')
         .where('thread_id', '=', params.thread_id);
       if ((await found.where(whereVisible(filter)).executeTakeFirst()) === undefined) throw noThread();
-      return { body: { checkpoint: configurable } };
+      const outcome = { body: { checkpoint: configurable } };
+      states.set(outcome, state);
+      return outcome;
+    },
+    async after({ params }, outcome) {
+      const state = states.get(outcome);
+      if (state !== undefined) await parts.updates.announce(params.thread_id, state);
     },
   });
+};
 
 const updatedState = z.object({
   values: z.unknown(),

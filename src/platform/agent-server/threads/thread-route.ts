@@ -6,6 +6,7 @@ import type { Store } from '../../store/database.ts';
 import type { Gate } from '../access/gate.ts';
 import type { Deployment } from '../configuration/deployment.ts';
 import type { RunNotice } from '../streams/run-notices.ts';
+import type { StateUpdates } from '../streams/state-updates.ts';
 import type { GraphWorkers } from '../workers/graph-workers.ts';
 import { requireSmallMetadata } from '../metadata.ts';
 import { THREAD_STATUSES } from './thread-rows.ts';
@@ -17,6 +18,7 @@ export type ThreadParts = {
   /** For the checkpoints that a worker asks for. */
   readonly store: Pick<Store, 'db' | 'write'>;
   readonly notices: { send(notice: RunNotice): void };
+  readonly updates: Pick<StateUpdates, 'announce'>;
 };
 
 export const shared = {

@@ -40,7 +40,7 @@ export async function openDirectory(path: string): Promise<DataDirectory> {
 }
 
 // mkdir's own `recursive` reports ENOENT on a read-only disk and never ends in /proc.
-async function createDirectory(path: string, mode: number): Promise<void> {
+export async function createDirectory(path: string, mode: number): Promise<void> {
   try {
     await mkdir(path);
     await chmod(path, mode);

@@ -6,6 +6,7 @@ import type { WorkerEvent } from '../../../../src/agent-worker/protocol/messages
 import { createLog } from '../../../../src/base/log.ts';
 import { partyOf } from '../../../../src/platform/agent-server/access/run-users.ts';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
+import { Backlog } from '../../../../src/platform/agent-server/queue/backlog.ts';
 import {
   createRunQueue,
   type RunQueue,
@@ -50,6 +51,7 @@ export type QueueScene = AsyncDisposable & {
   readonly store: Store;
   readonly notices: readonly RunNotice[];
   addProcess(parts?: Partial<RunQueueParts>): Process;
+  closeProcesses(): Promise<void>;
   addAssistant(): Promise<string>;
   addThread(): Promise<string>;
   /** Committed, and started by the process or offered to it, if there is one. */
@@ -76,6 +78,9 @@ export async function createQueueScene(): Promise<QueueScene> {
   const assistantId = await rows.addAssistant();
   const bus = createBus();
   const queues: RunQueue[] = [];
+  const closeProcesses = async (): Promise<void> => {
+    await Promise.all(queues.splice(0).map((queue) => queue.close()));
+  };
   return {
     ...{ database, store, notices: bus.sent },
     addProcess(given = {}) {
@@ -121,8 +126,9 @@ export async function createQueueScene(): Promise<QueueScene> {
       const past = { lease_until: new Date(0) };
       await store.db.updateTable('agent_runs').set(past).where('run_id', '=', runId).execute();
     },
+    closeProcesses,
     async [Symbol.asyncDispose]() {
-      await Promise.all(queues.map((queue) => queue.close()));
+      await closeProcesses();
       await database[Symbol.asyncDispose]();
     },
   };
@@ -178,6 +184,7 @@ function createProcess(store: Store, bus: Bus, given: Partial<RunQueueParts>): P
       notices: bus,
       owner: randomUUID(),
       places: 8,
+      backlog: new Backlog(1_000),
       lonePlaces: 1,
       timeoutMs: 60_000,
       drainMs: 0,

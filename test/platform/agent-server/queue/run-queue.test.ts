@@ -1,5 +1,6 @@
 // Two queues on one real database: which process executes which run and when, and that what was lost is executed again, once.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Backlog } from '../../../../src/platform/agent-server/queue/backlog.ts';
 import { cancelRuns } from '../../../../src/platform/agent-server/runs/cancellation.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
 import { createQueueScene, type QueueScene } from './queue-scene.ts';
@@ -10,6 +11,8 @@ beforeAll(async () => {
   scene = await createQueueScene();
 });
 afterAll(() => scene?.[Symbol.asyncDispose]());
+// Those of a test that has failed would claim the runs of the next one.
+afterEach(() => scene.closeProcesses());
 
 const rowOf = (runId: string) =>
   scene.store.db.selectFrom('agent_runs').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow();
@@ -315,7 +318,8 @@ describe('a run that is lost', () => {
 
   it('with its process is executed by another one, and the first attempt writes nothing', async () => {
     // It renews no lease.
-    const lost = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000 });
+    // Its one place is taken, so that it does not claim the run again.
+    const lost = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000, places: 1 });
     const threadId = await scene.addThread();
     const { row } = await scene.create({ threadId }, lost);
     const first = await lost.started(row.run_id);
@@ -404,6 +408,20 @@ describe('a process that drains', () => {
     expect(await scene.status(row.run_id)).toBe('success');
     await one.queue.close();
   });
+});
+
+it('as many runs wait as may, until some have ended', async () => {
+  const backlog = new Backlog(3);
+  const one = scene.addProcess({ places: 1, backlog });
+  const ids: string[] = [];
+  for (let n = 0; n < 4; n += 1) {
+    backlog.requirePlace();
+    ids.push((await scene.create({ threadId: await scene.addThread() }, one)).row.run_id);
+  }
+  expect(() => backlog.requirePlace()).toThrow('SALLYPORT_AGENT_PENDING_RUNS');
+  for (const id of ids) (await one.started(id)).end();
+  await expect.poll(() => backlog.requirePlace()).toBeUndefined();
+  await one.queue.close();
 });
 
 it('a user with many runs leaves places for another', async () => {

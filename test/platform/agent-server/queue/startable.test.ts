@@ -107,7 +107,7 @@ it('those that are executed alone are in the way of none, and claimed apart, by 
   const [first] = await add(await addThread(), { ...lost, party: 'ada', due: -5 });
   const [later] = await add(await addThread(), { ...lost, party: 'ada', due: 3600 });
   const [other] = await add(await addThread(), { party: 'eve' });
-  expect(await lookAtPending(database.store.db)).toMatchObject({ hasLone: true });
+  expect(await lookAtPending(database.store.db, 15)).toMatchObject({ hasLone: true, count: 15 });
   expect(await claim(2)).toEqual([other]);
   expect(await claim(2)).toEqual([]);
   expect(await claimLone(1, 'eve')).toEqual([first]);

@@ -221,6 +221,18 @@ describe('without users', () => {
     expect((await scene.ask('POST', path, { body: rollback })).status).toBe(200);
   });
 
+  it('more runs than may wait are refused on every thread, and none of them is there', async () => {
+    const threadId = await scene.addThread();
+    scene.fill(true);
+    for (const path of [`/threads/${threadId}/runs`, '/runs', '/runs/wait', '/runs/stream']) {
+      const refused = await scene.ask('POST', path, { body });
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
+      expect((await refused.json()).detail).toContain('SALLYPORT_AGENT_PENDING_RUNS');
+    }
+    scene.fill(false);
+    expect(await (await scene.ask('GET', `/threads/${threadId}/runs`)).json()).toEqual([]);
+  });
+
   it('delete stops a run and removes it', async () => {
     const threadId = await scene.addThread();
     const run = await create(threadId);

@@ -7,6 +7,7 @@ import { createApi } from '../../../../src/platform/api/pipeline.ts';
 import type { Gate } from '../../../../src/platform/agent-server/access/gate.ts';
 import { defaultAssistantId } from '../../../../src/platform/agent-server/assistants/assistant-id.ts';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
+import { Backlog } from '../../../../src/platform/agent-server/queue/backlog.ts';
 import { createRunQueue, type RunQueue } from '../../../../src/platform/agent-server/queue/run-queue.ts';
 import { createRunRoutes } from '../../../../src/platform/agent-server/runs/run-routes.ts';
 import { openRunNotices } from '../../../../src/platform/agent-server/streams/run-notices.ts';
@@ -30,6 +31,8 @@ export type Asked = {
 export type RunsScene = AsyncDisposable & {
   readonly database: TestDatabase;
   readonly queue: RunQueue;
+  /** Whether as many runs wait as may. */
+  fill(isFull: boolean): void;
   addThread(metadata?: object): Promise<string>;
   ask(method: string, path: string, options?: AskOptions): Promise<Asked>;
   /** The execution of the run, once it has begun. */
@@ -62,15 +65,19 @@ export async function createRunsScene(gate: Gate): Promise<RunsScene> {
   const streams = createRunStreams({ store, notices, log });
   const executing = new Map<string, Executed>();
   const moments = new EventEmitter();
+  const backlog = new Backlog(100_000);
+  const full = new Backlog(0);
+  let isFull = false;
   const queue = createRunQueue({
     ...{ store, notices, owner: streams.processId, places: 8, lonePlaces: 1, log, streams },
-    ...{ timeoutMs: 60_000, drainMs: 0 },
+    ...{ timeoutMs: 60_000, drainMs: 0, backlog },
     workers: createScriptedWorkers(executing, (runId) => moments.emit('started', runId)),
     createCheckpoints: (scope) => createCheckpointPort(store, scope),
     openUser: async () => ({ headers: {} }),
   });
   const routes = createRunRoutes({
     ...{ gate, queue, streams, notices, store, log, threadPendingRuns: 5 },
+    backlog: { requirePlace: () => (isFull ? full : backlog).requirePlace() },
     vault: { prepare: async () => undefined, seal: async () => Buffer.from('sealed') },
     deployment: {
       graphs: new Map([['agent', { description: null }]]),
@@ -82,6 +89,7 @@ export async function createRunsScene(gate: Gate): Promise<RunsScene> {
   const api = createApi(routes, { ...parts, admission: createAdmission(parts) });
   return {
     ...{ database, queue },
+    fill: (value) => void (isFull = value),
     addThread: (metadata = {}) => rows.addThread({ metadata }),
     async ask(method, path, { body, as, headers = {}, left } = {}) {
       const response = await api(

@@ -14,6 +14,7 @@ it.each<RunNotice>([
   { kind: 'ended', runId: ID },
   { kind: 'watch', runId: ID },
   { kind: 'events', runId: ID },
+  { kind: 'updated', threadId: ID, updateId: ID },
 ])('$kind', (notice) => {
   expect(parseRunNotice(formatRunNotice(notice))).toEqual(notice);
 });
@@ -24,6 +25,8 @@ it.each([
   ['another kind', `paused ${ID}`],
   ['another id', 'ended 1'],
   ['more than an id', `ended ${ID} ${ID}`],
+  ['an update without an id', `updated ${ID}`],
+  ['an update with another id', `updated ${ID} 1`],
 ])('ignores %s: a newer version, or anybody, may have sent it', (_, payload) => {
   expect(parseRunNotice(payload)).toBeUndefined();
 });

@@ -11,6 +11,10 @@ import {
   createRunStreams,
   type RunStreams,
 } from '../../../../src/platform/agent-server/streams/run-streams.ts';
+import {
+  createStateUpdates,
+  type StateUpdates,
+} from '../../../../src/platform/agent-server/streams/state-updates.ts';
 import { openDatabase, type Store } from '../../../../src/platform/store/database.ts';
 import { openNotifications } from '../../../../src/platform/store/postgres/notifications.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
@@ -18,6 +22,7 @@ import type { TestDatabase } from '../../../support/platform-database.ts';
 
 export type TestProcess = AsyncDisposable & {
   readonly streams: RunStreams;
+  readonly updates: StateUpdates;
   readonly notices: RunNotices;
   readonly store: Store;
   /** The lines of its log so far. */
@@ -42,14 +47,16 @@ export async function startProcess(
   });
   const notices = await openRunNotices({ store, notifications, log });
   const streams = createRunStreams({ store, notices, log, sweepMs });
+  const updates = createStateUpdates({ store, notices, followed: streams.followed, log });
   return {
-    ...{ streams, notices, store, lines },
+    ...{ streams, updates, notices, store, lines },
     claim: (runId) => claimRun(store, runId, streams.processId),
     async finish(runId) {
       await endRun(store, runId);
       notices.send({ kind: 'ended', runId });
     },
     async [Symbol.asyncDispose]() {
+      await updates.close();
       await streams.close();
       await notices.close();
       await notifications.close();

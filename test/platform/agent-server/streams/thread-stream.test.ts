@@ -238,3 +238,31 @@ describe('in a process that is replaced', () => {
     );
   });
 });
+
+describe.each([
+  ['here', () => first],
+  ['in another process', () => second],
+])('a state that a client changes %s', (_, changing) => {
+  it('is an event for whoever asks for it, once, between the runs', async () => {
+    const { threadId, runId } = await createRun(first.store);
+    await execute(first, runId, 1);
+    const modes = new Set(['lifecycle', 'state_update'] as const);
+    const [reader, other] = [follow(first, { threadId, modes }), follow(first, { threadId })];
+    const next = await createRun(first.store, { threadId });
+    const [read, readByOther] = [reader.readRuns(1), other.readRuns(1)];
+    await Promise.all([reader.started, other.started]);
+    await notified(first, changing());
+    await changing().updates.announce(threadId, '{"values":{"a":1}}');
+    await notified(changing(), first);
+    // Read from the database where it comes from elsewhere.
+    await expect.poll(() => reader.seen.length).toBe(1);
+    await execute(first, next.runId, 1);
+    expect(await read).toEqual([
+      `state_update {"state":{"values":{"a":1}},"thread_id":"${threadId}"}`,
+      `metadata {"run_id":"${next.runId}","attempt":1}`,
+      `metadata {"status":"run_done","run_id":"${next.runId}"}`,
+    ]);
+    expect((await readByOther).join()).not.toContain('state_update');
+    await Promise.all([reader.stop(), other.stop()]);
+  });
+});

@@ -178,6 +178,8 @@ describe('POST state', () => {
       ...{ graph_id: 'agent', as_node: 'node', values: '{"a":"\\u0000","n":[1]}' },
       config: { configurable: { thread_id: thread, checkpoint_ns: '', checkpoint_id: '0' } },
     });
+    const [announced] = api.updated.filter(({ threadId }) => threadId === thread);
+    expect(JSON.parse(announced?.state ?? '{}')).toMatchObject({ values: { a: 'x\0' }, next: ['b'] });
     const read = (await api.ask('GET', `/threads/${thread}`)).body;
     expect(read).toMatchObject({ values: { a: 'x\0' }, interrupts: { t: [{ value: 1 }] }, status: 'idle' });
   });
