@@ -95,6 +95,11 @@ describe('a run', () => {
   it.each<[string, Partial<Job>, readonly Change[]]>([
     ['successful', { result: ['j0', ...all] }, [created(), change('success')]],
     ['without a response, and not there', { outcome: 'lost' }, []],
+    [
+      'without a thread, and without a response',
+      { threadId: undefined, outcome: 'lost' },
+      [created(), change('running', { kind: 'DELETE' })],
+    ],
     ['removed as asked', { mayBeGone: true }, [created(), change('pending', { kind: 'DELETE' })]],
     ['lost three times', {}, [created(), change('error', { losses: 3 })]],
     [

@@ -145,6 +145,8 @@ function checkResult(job: Job, ended: Change, shown: string): readonly string[] 
   const isTemporary = ended.kind === 'DELETE' && !job.mayBeGone;
   if (!isTemporary) return [];
   if (error === 'RunLost' && ended.losses >= MAX_LOSSES) return [];
+  // Of a creation whose response was lost, nobody knows where its result is.
+  if (error === undefined && result === undefined && job.outcome === 'lost') return [];
   return isWhole
     ? []
     : [`${shown}: its client got ${error ?? result?.join(', ')} after ${ended.losses} losses`];
