@@ -148,6 +148,7 @@ export const operationsByCategory = {
   surveys: names(`submit_nps_response`),
   // Operations of this product without a public name.
   listeners: names(`create_listener update_listener delete_listener`),
+  tracingProjectsOfOurs: names(`create_tracer_session`),
   sandboxTokens: names(`create_sandbox_token delete_sandbox_token`),
   sandboxes: names(`
     create_sandbox update_sandbox delete_sandbox delete_sandboxes start_sandbox stop_sandbox update_sandbox_secrets

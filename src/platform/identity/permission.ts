@@ -8,6 +8,8 @@ const inWorkspace = [
   'deployments:delete',
   'sandboxes:manage',
   'sandboxes:read',
+  'runs:create',
+  'runs:read',
 ] as const;
 const administerWorkspace = ['WORKSPACES_MANAGE', ...inWorkspace] as const;
 const operateOrganization = ['organization:manage', 'organization:read', ...administerWorkspace] as const;
@@ -30,7 +32,7 @@ export type OrganizationRole = keyof typeof organizationRoles;
 export const workspaceRoles = {
   WORKSPACE_ADMIN: administerWorkspace,
   WORKSPACE_USER: inWorkspace,
-  WORKSPACE_VIEWER: ['workspaces:read', 'deployments:read', 'sandboxes:read'],
+  WORKSPACE_VIEWER: ['workspaces:read', 'deployments:read', 'sandboxes:read', 'runs:read'],
 } as const satisfies Roles<string>;
 export type WorkspaceRole = keyof typeof workspaceRoles;
 

@@ -1,7 +1,16 @@
 // Traces: runs that clients send, the projects that they belong to, feedback and attachments.
+import { mount } from '../api/contract/mount.ts';
 import type { Module } from '../module.ts';
+import { createProjectRoutes } from './projects/project-routes.ts';
+import { postgresTraceStore } from './store/postgres-trace-store.ts';
+import { removeTraces } from './upkeep/removal.ts';
+
+/** Clients put one of them before every path, by how their endpoint is set. */
+const PREFIXES = ['/api/v1', '', '/api'] as const;
 
 export const traces: Module = {
   name: 'traces',
+  routes: () => mount(createProjectRoutes(postgresTraceStore), { under: PREFIXES }),
+  jobs: [removeTraces],
   migrations: [new URL('./migrations/0025-traces.sql', import.meta.url)],
 };

@@ -14,6 +14,11 @@ export type TraceStore = {
     db: Reader,
     run: { readonly workspaceId: string; readonly id: string },
   ): Promise<StoredRun | undefined>;
+  /** Of the traces of each project that has some, within the time that they are kept. */
+  readProjectStats(
+    db: Reader,
+    projects: { readonly workspaceId: string; readonly ids: readonly string[] },
+  ): Promise<ReadonlyMap<string, ProjectStats>>;
   /** Removes what it can of the runs of a project, within limits of time; true once there are none. */
   removeRuns(db: Database, project: { readonly workspaceId: string; readonly id: string }): Promise<boolean>;
 };
@@ -49,4 +54,22 @@ export type StoredRun = {
   readonly events_json: Buffer | null;
   readonly serialized_json: Buffer | null;
   readonly error_json: Buffer | null;
+};
+
+/** Latencies are seconds, costs decimal text. */
+export type ProjectStats = {
+  readonly run_count: number;
+  readonly latency_p50: number | null;
+  readonly latency_p99: number | null;
+  readonly first_token_p50: number | null;
+  readonly first_token_p99: number | null;
+  readonly total_tokens: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_cost: string | null;
+  readonly prompt_cost: string | null;
+  readonly completion_cost: string | null;
+  readonly last_run_start_time: string | null;
+  readonly error_rate: number;
+  readonly streaming_rate: number;
 };

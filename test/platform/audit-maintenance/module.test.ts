@@ -61,6 +61,7 @@ describe('the jobs of the modules', () => {
       ['tidy-deployments', { everyMinutes: 10, data: {} }],
       ['expire-sandbox-records', { cron: '47 3 * * *', data: {} }],
       ['expire-sandboxes', { everyMinutes: 1, data: {} }],
+      ['remove-traces', { everyMinutes: 1, data: {} }],
     ]);
     const { signal } = new AbortController();
     const { send } = createTestWiring();

@@ -128,6 +128,14 @@ const sandboxSnapshot = objectOf(
 export const publicShapes: Readonly<Record<string, Schema>> = {
   SandboxSnapshot: sandboxSnapshot,
   SandboxSnapshots: objectOf({ snapshots: listOf(sandboxSnapshot), offset: { type: 'integer' } }),
+  TracingProject: objectOf(
+    { id: uuid, tenant_id: uuid, start_time: time },
+    {
+      ...{ name: text, description: orNull(text), end_time: orNull(time), extra: orNull({ type: 'object' }) },
+      ...{ default_dataset_id: orNull(uuid), reference_dataset_id: orNull(uuid) },
+      ...{ trace_tier: orNull(text), last_run_start_time_live: orNull(time) },
+    },
+  ),
   anything: {},
   Organization: objectOf(
     {

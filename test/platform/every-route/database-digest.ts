@@ -25,7 +25,7 @@ export async function createDigest(db: Database): Promise<Digest> {
   const parts = tables.map(digestOf);
   await sql`
     create or replace function test_digest(but uuid) returns table (name text, digest text) language plpgsql as ${sql.lit(
-      `begin return query ${parts.join(' union all ')}; end`,
+      `begin return query select * from (${parts.join(' union all ')}) as digests order by 1; end`,
     )}`.execute(db);
   return {
     async take(but) {

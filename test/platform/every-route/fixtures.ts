@@ -56,6 +56,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     { under: '/v2/deployments/', make: (scene, { deployment_id }) => addRevision(scene, deployment_id) },
     { under: '/v1/projects/', make: (scene, { project_id }) => addRevision(scene, project_id) },
   ],
+  session_id: [{ under: '/api/v1/sessions/', make: addProject }],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
@@ -97,6 +98,8 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   proxy_profile_id: { make: findSharedProfile },
   deployment_ids: { make: (scene) => addDeployment(scene) },
   snapshot_id: { isFree: true, make: async () => '' },
+  id: { make: addProject },
+  session_ids: { make: addProject },
 };
 
 /** The role with the fewest permissions, so that no caller is rejected for escalation. */
@@ -442,4 +445,14 @@ export async function newestMember({ database }: PlatformApi, organizationId: st
     .limit(1)
     .executeTakeFirstOrThrow();
   return user_id;
+}
+
+async function addProject({ api, tenant }: Scene): Promise<string> {
+  const row = {
+    workspace_id: tenant.workspaceId,
+    id: randomUUID(),
+    name: `project ${randomUUID()}`,
+    extra: '{}',
+  };
+  return idOf(await api.database.owner.db.insertInto('trace_projects').values(row).returning('id').execute());
 }

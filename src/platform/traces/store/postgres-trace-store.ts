@@ -1,6 +1,7 @@
 // The trace store in PostgreSQL: partitions by the day of the start, and the place of each run beside them.
 import { sql } from '../../store/sql.ts';
 import type { StoredRun, TraceStore } from '../trace-store.ts';
+import { readProjectStats } from './project-stats.ts';
 import { mergeRuns } from './run-merging.ts';
 import './trace-rows.ts';
 
@@ -25,6 +26,7 @@ export const postgresTraceStore: TraceStore = {
       .$castTo<StoredRun>()
       .executeTakeFirst();
   },
+  readProjectStats,
   async removeRuns(db, { workspaceId, id }) {
     for (let step = 0; step < REMOVAL_STEPS; step += 1) {
       const { rows } = await sql<{ removed: string }>`
