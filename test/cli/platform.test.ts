@@ -379,7 +379,7 @@ describe('invalid settings', () => {
     expect(await attempt(closed)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
-        'The database that DATABASE_URL names cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
+        'The database that DATABASE_URL names (127.0.0.1:1) cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
       ),
     });
     expect(await attempt(absent)).toMatchObject({
