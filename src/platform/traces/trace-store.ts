@@ -1,6 +1,7 @@
 // The port to where runs are stored. Nothing above it knows tables: another store keeps the same contract, whose tests are in
 // `test/platform/traces/store/trace-store-checks.ts`. Projects, feedback and attachments are rows of PostgreSQL in any case.
 import type { Database, Reader, Transaction } from '../store/database.ts';
+import type { Filter } from './filter/filter.ts';
 import type { PlacedPart } from './runs/run-part.ts';
 
 export type TraceStore = {
@@ -14,6 +15,27 @@ export type TraceStore = {
     db: Reader,
     run: { readonly workspaceId: string; readonly id: string },
   ): Promise<StoredRun | undefined>;
+  /**
+   * A page of runs in the order of their starts, and of their ids among equal ones; at most `limit`, without their payloads. Throws
+   * `timeout` where that takes longer than a query may.
+   */
+  queryRuns(db: Reader, query: RunQuery): Promise<readonly FoundRun[]>;
+  /** The payloads of runs, by id. A run that has gone meanwhile is absent. */
+  readPayloads(
+    db: Reader,
+    wanted: {
+      readonly workspaceId: string;
+      readonly runs: readonly RunKey[];
+      readonly fields: readonly PayloadField[];
+    },
+  ): Promise<ReadonlyMap<string, Payloads>>;
+  /** The runs below each of the runs, by its id, in the order of their starts; at most `limit` of each kind. */
+  readDescendants(
+    db: Reader,
+    wanted: { readonly workspaceId: string; readonly runs: readonly FoundRun[]; readonly limit: number },
+  ): Promise<ReadonlyMap<string, Descendants>>;
+  /** Of the selected runs. Throws `timeout` as `queryRuns` does. */
+  readRunStats(db: Reader, selection: RunSelection): Promise<RunStats>;
   /** Of the traces of each project that has some, within the time that they are kept. */
   readProjectStats(
     db: Reader,
@@ -22,6 +44,50 @@ export type TraceStore = {
   /** Removes what it can of the runs of a project, within limits of time; true once there are none. */
   removeRuns(db: Database, project: { readonly workspaceId: string; readonly id: string }): Promise<boolean>;
 };
+
+/** Which runs: by ids alone, or those that fulfil the filters and have started within the window. */
+export type RunSelection = { readonly workspaceId: string } & (
+  | { readonly ids: readonly string[] }
+  | {
+      /** All of the workspace when absent. */
+      readonly projects?: readonly string[];
+      readonly window: RunWindow;
+      readonly filter?: Filter;
+      /** Of the root of the trace, which has started within the window or at most a day before it. */
+      readonly traceFilter?: Filter;
+      /** Of any run of the trace that has started within the window, or at most a day before or after it. */
+      readonly treeFilter?: Filter;
+    }
+);
+
+/** ISO 8601 in UTC. Without `to` it has no end. */
+export type RunWindow = { readonly from: string; readonly to?: string };
+
+export type RunQuery = RunSelection & {
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  /** The last run of the page before. */
+  readonly after?: RunPlace;
+};
+
+export type RunPlace = Pick<StoredRun, 'start_time' | 'id'>;
+export type RunKey = Pick<StoredRun, 'session_id' | 'start_time' | 'id'>;
+
+export type PayloadField = 'inputs' | 'outputs' | 'extra' | 'events' | 'serialized' | 'error';
+/** As they are stored: `unpackPayload` gives their JSON. */
+export type Payloads = Readonly<Partial<Record<PayloadField, Buffer | null>>>;
+
+/** A run without its payloads. */
+export type FoundRun = Omit<StoredRun, `${PayloadField}_json`> & {
+  /** The beginning of their JSON. */
+  readonly inputs_preview: string;
+  readonly outputs_preview: string;
+  /** Bytes that are stored of each payload; null for one that was not sent. */
+  readonly sizes: Readonly<Record<PayloadField, number | null>>;
+};
+
+/** Ids of runs. */
+export type Descendants = { readonly direct: readonly string[]; readonly all: readonly string[] };
 
 /** Times are ISO 8601 in UTC with microseconds. Tokens and costs are decimal text. JSON is as it was sent. */
 export type StoredRun = {
@@ -72,4 +138,18 @@ export type ProjectStats = {
   readonly last_run_start_time: string | null;
   readonly error_rate: number;
   readonly streaming_rate: number;
+};
+
+/** Of any runs, not of traces alone. Latencies and times to the first token are seconds, costs decimal text. */
+export type RunStats = Omit<ProjectStats, 'error_rate' | 'streaming_rate'> & {
+  readonly error_rate: number | null;
+  readonly streaming_rate: number | null;
+  readonly median_tokens: number | null;
+  readonly tokens_p99: number | null;
+  readonly prompt_tokens_p50: number | null;
+  readonly prompt_tokens_p99: number | null;
+  readonly completion_tokens_p50: number | null;
+  readonly completion_tokens_p99: number | null;
+  readonly cost_p50: string | null;
+  readonly cost_p99: string | null;
 };

@@ -53,6 +53,12 @@ export type ScalarColumn = ColumnsOf<ValueKind>;
 export type TextColumn = ColumnsOf<'text'>;
 export type JsonColumn = ColumnsOf<'json'>;
 
+/** What `search("text")` looks into, besides the tags. */
+export const SEARCHED = {
+  columns: ['name', 'error'],
+  json: ['inputs', 'outputs', 'metadata'],
+} as const satisfies { readonly columns: readonly TextColumn[]; readonly json: readonly JsonColumn[] };
+
 export type Family = 'metadata' | 'input' | 'output' | 'feedback';
 export type Part = 'key' | 'value' | 'score' | 'source';
 

@@ -1,5 +1,10 @@
 // What a filter of runs means, independent of any database: a tree of conditions, each of which a run fulfils or not. There is no
 // third value: a run without a value fulfils no condition on it except `equal` to null, and `unequal` to all else.
+//
+// Texts are compared as they are, upper and lower case apart, with U+0000 as U+FFFD. JSON that is searched is that of the whole
+// field; a text is found in it as it is or as JSON writes it. Pairs are the members of the metadata, the values within inputs
+// and outputs with their paths, and feedback. The value of a pair is a text: a number or a truth value as JSON writes it, nothing
+// for null, an object or a list. A number is compared with texts that are JSON numbers.
 import type { Family, JsonColumn, ScalarColumn } from './fields.ts';
 import type { PartTest, Test } from './value-test.ts';
 

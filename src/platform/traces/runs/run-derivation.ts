@@ -113,13 +113,13 @@ function firstTokenTime(value: unknown): string | undefined {
 
 /** Each scalar with its path: names of members and places in lists, joined by dots. */
 function toPairs(value: unknown): Pairs {
-  const pairs: Record<string, string> = Object.create(null);
+  const pairs: Record<string, string | null> = Object.create(null);
   let left = MAX_PAIRS;
   const add = (path: string, one: unknown, depth: number): void => {
     if (left === 0 || depth > MAX_DEPTH || path.length > MAX_NAME) return;
     if (typeof one !== 'object' || one === null) {
       left -= 1;
-      pairs[storable(path)] = storable(String(one).slice(0, MAX_PAIR_TEXT));
+      pairs[storable(path)] = one === null ? null : storable(String(one).slice(0, MAX_PAIR_TEXT));
       return;
     }
     for (const [name, member] of Object.entries(one))

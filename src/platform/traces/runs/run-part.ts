@@ -38,8 +38,8 @@ export type Usage = {
   readonly total_cost?: string;
 };
 
-/** Texts by the path of a value in an object. */
-export type Pairs = Readonly<Record<string, string>>;
+/** Texts by the path of a value in an object; null as it is. */
+export type Pairs = Readonly<Record<string, string | null>>;
 
 /** Columns of a run, without those that say where it is. Texts are storable. Times are ISO 8601 in UTC, with microseconds. */
 export type RunValues = {

@@ -30,6 +30,12 @@ function withFraction(ms: number, micros: string): string {
   return `${new Date(ms).toISOString().slice(0, 19)}.${micros}Z`;
 }
 
+/** Microseconds since 1970, which may be before. */
+export function formatMicros(micros: number): string {
+  const seconds = Math.floor(micros / 1e6);
+  return withFraction(seconds * 1000, String(micros - seconds * 1e6).padStart(6, '0'));
+}
+
 export type Lineage = {
   readonly start_time: string;
   readonly trace_id: string;

@@ -1,8 +1,13 @@
 // The trace store in PostgreSQL: partitions by the day of the start, and the place of each run beside them.
 import { sql } from '../../store/sql.ts';
 import type { StoredRun, TraceStore } from '../trace-store.ts';
+import { readDescendants } from './descendants.ts';
 import { readProjectStats } from './project-stats.ts';
+import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { mergeRuns } from './run-merging.ts';
+import { readPayloads } from './run-payloads.ts';
+import { queryRuns } from './run-query.ts';
+import { readRunStats } from './run-stats.ts';
 import './trace-rows.ts';
 
 export const postgresTraceStore: TraceStore = {
@@ -18,6 +23,7 @@ export const postgresTraceStore: TraceStore = {
     return db
       .selectFrom('trace_runs')
       .select(RUN_COLUMNS)
+      .select(payloadFields.map(payloadColumn))
       .select([timeOf('start_time'), timeOf('end_time'), timeOf('first_token_time')])
       .where('workspace_id', '=', workspaceId)
       .where('session_id', '=', place.session_id)
@@ -26,6 +32,10 @@ export const postgresTraceStore: TraceStore = {
       .$castTo<StoredRun>()
       .executeTakeFirst();
   },
+  queryRuns,
+  readPayloads,
+  readDescendants,
+  readRunStats,
   readProjectStats,
   async removeRuns(db, { workspaceId, id }) {
     for (let step = 0; step < REMOVAL_STEPS; step += 1) {
@@ -50,33 +60,3 @@ export const postgresTraceStore: TraceStore = {
 /** Rows of one statement, and statements of one call: long ones would delay the vacuum of the tables. */
 const REMOVAL_ROWS = 2_000;
 const REMOVAL_STEPS = 100;
-
-/** A time with its microseconds, which a Date would cut off. */
-export function timeOf<C extends 'start_time' | 'end_time' | 'first_token_time'>(column: C) {
-  return sql<string>`to_char(${sql.ref(column)} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`.as(
-    column,
-  );
-}
-
-export const RUN_COLUMNS = [
-  ...([
-    'id',
-    'session_id',
-    'trace_id',
-    'parent_run_id',
-    'parent_run_ids',
-    'dotted_order',
-    'name',
-    'run_type',
-  ] as const),
-  ...(['status', 'tags', 'reference_example_id', 'thread_id', 'is_root'] as const),
-  ...([
-    'prompt_tokens',
-    'completion_tokens',
-    'total_tokens',
-    'prompt_cost',
-    'completion_cost',
-    'total_cost',
-  ] as const),
-  ...(['inputs_json', 'outputs_json', 'extra_json', 'events_json', 'serialized_json', 'error_json'] as const),
-] as const;

@@ -21,7 +21,7 @@ describe('what is derived', () => {
   it('from inputs are pairs by path, and the text', () => {
     const inputs = { q: 'x\0', deep: { list: [1, { b: true }] }, none: null };
     expect(deriveValues('inputs', inputs)).toEqual({
-      inputs_pairs: { q: 'x\ufffd', 'deep.list.0': '1', 'deep.list.1.b': 'true', none: 'null' },
+      inputs_pairs: { q: 'x\ufffd', 'deep.list.0': '1', 'deep.list.1.b': 'true', none: null },
       inputs_text: '{"q":"x\ufffd","deep":{"list":[1,{"b":true}]},"none":null}',
     });
   });

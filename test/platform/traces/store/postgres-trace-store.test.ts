@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
+import { describeRunQueries } from './run-query-checks.ts';
 import { describeTraceStore } from './trace-store-checks.ts';
 import { addWorkspace } from './trace-scene.ts';
 
@@ -10,8 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
-describeTraceStore('PostgreSQL', () => ({
+const open = () => ({
   store: postgresTraceStore,
   database: database.store,
   addWorkspace: () => addWorkspace(database.owner.db),
-}));
+});
+describeTraceStore('PostgreSQL', open);
+describeRunQueries('PostgreSQL', open);
