@@ -52,6 +52,8 @@ export type QueueScene = AsyncDisposable & {
   readonly notices: readonly RunNotice[];
   addProcess(parts?: Partial<RunQueueParts>): Process;
   closeProcesses(): Promise<void>;
+  /** With their threads. */
+  removeRuns(): Promise<void>;
   addAssistant(): Promise<string>;
   addThread(): Promise<string>;
   /** Committed, and started by the process or offered to it, if there is one. */
@@ -127,6 +129,9 @@ export async function createQueueScene(): Promise<QueueScene> {
       await store.db.updateTable('agent_runs').set(past).where('run_id', '=', runId).execute();
     },
     closeProcesses,
+    async removeRuns() {
+      await store.db.deleteFrom('agent_threads').execute();
+    },
     async [Symbol.asyncDispose]() {
       await closeProcesses();
       await database[Symbol.asyncDispose]();

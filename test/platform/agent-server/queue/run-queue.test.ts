@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Backlog } from '../../../../src/platform/agent-server/queue/backlog.ts';
 import { cancelRuns } from '../../../../src/platform/agent-server/runs/cancellation.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
-import { createQueueScene, type QueueScene } from './queue-scene.ts';
+import { createQueueScene, type Process, type QueueScene } from './queue-scene.ts';
 
 let scene: QueueScene;
 
@@ -11,8 +11,11 @@ beforeAll(async () => {
   scene = await createQueueScene();
 });
 afterAll(() => scene?.[Symbol.asyncDispose]());
-// Those of a test that has failed would claim the runs of the next one.
-afterEach(() => scene.closeProcesses());
+// Those of a test that has failed would claim the runs of the next one, or give it theirs.
+afterEach(async () => {
+  await scene.closeProcesses();
+  await scene.removeRuns();
+});
 
 const rowOf = (runId: string) =>
   scene.store.db.selectFrom('agent_runs').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow();
@@ -22,6 +25,15 @@ const threadOf = (threadId: string) =>
     .selectAll()
     .where('thread_id', '=', threadId)
     .executeTakeFirstOrThrow();
+/** It executes nothing, and is not about to look for runs: a run that is created now begins with its creation. */
+const idle = ({ queue }: Process) =>
+  expect
+    .poll(() => {
+      const place = queue.running === 0 ? queue.reserve('') : undefined;
+      place?.release();
+      return place !== undefined;
+    })
+    .toBe(true);
 const usersOf = (runId: string) =>
   scene.store.db.selectFrom('agent_run_users').select('run_id').where('run_id', '=', runId).execute();
 
@@ -123,11 +135,12 @@ describe('a run', () => {
 
 describe('a run that begins with its creation', () => {
   it('runs from its commit on, and begins at the checkpoint that its thread has', async () => {
-    const one = scene.addProcess();
+    const one = scene.addProcess({ upkeepMs: 3_600_000 });
     const threadId = await scene.addThread();
     const committed: unknown[] = [];
     const onCommitted = async ({ row }: { readonly row: { readonly run_id: string } }) =>
       void committed.push(await rowOf(row.run_id));
+    await idle(one);
     const first = await scene.create({ threadId, onCommitted }, one);
     expect(committed).toMatchObject([{ status: 'running', attempt: 1, losses: 0 }]);
     const { params, options, end } = await one.started(first.row.run_id);
@@ -139,6 +152,7 @@ describe('a run that begins with its creation', () => {
     });
     end();
     await one.ended(first.row.run_id);
+    await idle(one);
     const second = await scene.create({ threadId }, one);
     const started = await one.started(second.row.run_id);
     expect(started.params.latest).toMatchObject({ thread_id: threadId, checkpoint_id: 'c', writes: [] });
@@ -166,7 +180,8 @@ describe('a run that begins with its creation', () => {
   });
 
   it('is executed by another process where this one ends before the start', async () => {
-    const lost = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000 });
+    // Its one place is taken, so that it does not claim the run itself.
+    const lost = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000, places: 1 });
     const place = lost.queue.reserve('');
     const { row } = await scene.create({ threadId: await scene.addThread(), owner: place?.owner });
     expect(await rowOf(row.run_id)).toMatchObject({ status: 'running', lease_owner: place?.owner });
@@ -386,7 +401,8 @@ describe('a process that drains', () => {
     const other = await scene.create({ threadId: await scene.addThread() }, one);
     end();
     await one.ended(ended.run_id);
-    expect([one.queue.isStopped, one.queue.running]).toEqual([true, 1]);
+    await expect.poll(() => one.queue.running).toBe(1);
+    expect(one.queue.isStopped).toBe(true);
     expect(await scene.status(other.row.run_id)).toBe('pending');
     await one.queue.drain();
     expect(await rowOf(kept.run_id)).toMatchObject({ status: 'pending', attempt: 1, losses: 0 });
@@ -414,13 +430,22 @@ it('as many runs wait as may, until some have ended', async () => {
   const backlog = new Backlog(3);
   const one = scene.addProcess({ places: 1, backlog });
   const ids: string[] = [];
+  // What waits is counted now and then, and added to in between.
+  const refusal = (): string => {
+    try {
+      backlog.requirePlace();
+      return '';
+    } catch (error) {
+      return String(error);
+    }
+  };
   for (let n = 0; n < 4; n += 1) {
-    backlog.requirePlace();
+    await expect.poll(refusal).toBe('');
     ids.push((await scene.create({ threadId: await scene.addThread() }, one)).row.run_id);
   }
-  expect(() => backlog.requirePlace()).toThrow('SALLYPORT_AGENT_PENDING_RUNS');
+  await expect.poll(refusal).toContain('SALLYPORT_AGENT_PENDING_RUNS');
   for (const id of ids) (await one.started(id)).end();
-  await expect.poll(() => backlog.requirePlace()).toBeUndefined();
+  await expect.poll(refusal).toBe('');
   await one.queue.close();
 });
 
