@@ -196,12 +196,13 @@ describe('a run that begins with its creation', () => {
   });
 
   it('ends as it was asked for between its commit and its start', async () => {
-    const one = scene.addProcess({ renewalMs: 3_600_000 });
+    const one = scene.addProcess({ renewalMs: 3_600_000, upkeepMs: 3_600_000 });
     const { store } = scene;
     const onCommitted = async ({ row }: { readonly row: { readonly run_id: string } }) => {
       await store.write((trx) => cancelRuns(trx, [row.run_id], 'interrupt'));
       one.queue.cancel(row.run_id, 'interrupt');
     };
+    await idle(one);
     const { row } = await scene.create({ threadId: await scene.addThread(), onCommitted }, one);
     await one.ended(row.run_id);
     expect(await scene.status(row.run_id)).toBe('interrupted');
