@@ -21,7 +21,9 @@ import {
   toDeploymentConfig,
 } from './settings/deployment-settings.ts';
 import { runnerSchema, runnerVariables, serverConnectionsOf, toRunnerSettings } from './runner-settings.ts';
-import { domain, file, gatewayUrl, limit, listenAddress, publicUrl } from './setting-schemas.ts';
+import { gatewaySettings, gatewayVariables, toGatewayConfig } from './settings/gateway-settings.ts';
+import { toTraceConfig, traceSettings, traceVariables } from './settings/trace-settings.ts';
+import { file, limit, listenAddress, publicUrl } from './setting-schemas.ts';
 import { MIN_CONNECTIONS } from './store/pool-sizes.ts';
 
 export type PlatformConfig = Readonly<ReturnType<typeof toConfig>>;
@@ -109,19 +111,10 @@ const schema = z.strictObject({
       max_snapshot_bytes: quota.default(64 * GIB),
     })
     .prefault({}),
-  gateway: z
-    .strictObject({
-      listen: listenAddress.optional(),
-      public_url: gatewayUrl.optional(),
-      domain: domain.optional(),
-      connections: limit.default(4_096),
-      connections_per_address: limit.default(256),
-      organization_requests: limit.default(256),
-      start_wait_ms: limit.max(600_000).default(30_000),
-    })
-    .prefault({}),
+  gateway: gatewaySettings,
   deployments: deploymentSettings,
   runner: runnerSchema,
+  traces: traceSettings,
   limits: z
     .strictObject(
       Object.fromEntries(
@@ -166,23 +159,18 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_MEMORY_BYTES', 'sandboxes.max_memory_bytes', Number],
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_STORAGE_BYTES', 'sandboxes.max_storage_bytes', Number],
   ['SALLYPORT_PLATFORM_SANDBOXES_MAX_SNAPSHOT_BYTES', 'sandboxes.max_snapshot_bytes', Number],
-  ['SALLYPORT_PLATFORM_GATEWAY_LISTEN', 'gateway.listen', asText],
-  ['SALLYPORT_PLATFORM_GATEWAY_PUBLIC_URL', 'gateway.public_url', asText],
-  ['SALLYPORT_PLATFORM_GATEWAY_DOMAIN', 'gateway.domain', asText],
-  ['SALLYPORT_PLATFORM_GATEWAY_CONNECTIONS', 'gateway.connections', Number],
-  ['SALLYPORT_PLATFORM_GATEWAY_CONNECTIONS_PER_ADDRESS', 'gateway.connections_per_address', Number],
-  ['SALLYPORT_PLATFORM_GATEWAY_ORGANIZATION_REQUESTS', 'gateway.organization_requests', Number],
-  ['SALLYPORT_PLATFORM_GATEWAY_START_WAIT_MS', 'gateway.start_wait_ms', Number],
   ['SALLYPORT_PLATFORM_TRUSTED_PROXIES', 'trusted_proxies', asList],
   ['SALLYPORT_PLATFORM_PUBLIC_URL', 'public_url', asText],
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
 ];
 const variables: readonly Variable[] = [
-  ...[...named, ...deploymentVariables, ...runnerVariables].map(([name, key, read]) => ({
-    name,
-    path: key.split('.'),
-    read,
-  })),
+  ...[...named, ...gatewayVariables, ...deploymentVariables, ...runnerVariables, ...traceVariables].map(
+    ([name, key, read]) => ({
+      name,
+      path: key.split('.'),
+      read,
+    }),
+  ),
   ...numericVariables('SALLYPORT_PLATFORM_', 'limits', defaultLimits),
 ];
 
@@ -255,9 +243,10 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
         snapshotBytes: sandboxes.max_snapshot_bytes,
       },
     },
-    gateway: toGateway(document),
+    gateway: toGatewayConfig(document.gateway, document.listen),
     deployments: toDeploymentConfig(document.deployments),
     runner: toRunnerSettings(document.runner, document.listen),
+    traces: toTraceConfig(document.traces, dataDirectory),
     limits: toLimits(document.limits),
     // The schema has checked every entry.
     trustedProxies: parseTrustedProxies(document.trusted_proxies) ?? noProxies,
@@ -265,26 +254,6 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
     publicUrl: document.public_url,
     logLevel: document.log.level,
   };
-}
-
-/** Of the sandboxes. */
-function toGateway({ gateway, listen }: Pick<z.infer<typeof schema>, 'gateway' | 'listen'>) {
-  return {
-    listen: gateway.listen ?? besideApi(listen),
-    /** How clients reach the gateway of this machine; undefined: at its listener. */
-    publicUrl: gateway.public_url?.replace(/\/$/, ''),
-    domain: gateway.domain,
-    connections: gateway.connections,
-    connectionsPerAddress: gateway.connections_per_address,
-    /** That run at once of one organization; a key may have half of them. */
-    organizationRequests: gateway.organization_requests,
-    startWaitMs: gateway.start_wait_ms,
-  };
-}
-
-/** On loopback, at the port after that of the API: two processes of a machine have two of each. */
-function besideApi({ port }: ListenAddress): ListenAddress {
-  return { host: '127.0.0.1', port: port === 0 ? 0 : port === 65_535 ? port - 1 : port + 1 };
 }
 
 function toLimits(given: Readonly<Record<string, number>>): ServerLimits {

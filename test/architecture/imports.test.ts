@@ -106,7 +106,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'platform/vault',
     'platform/proxy-documents',
   ],
-  'platform/settings': ['base'],
+  'platform/settings': ['base', 'platform/setting-schemas'],
   'platform/setting-schemas': ['base'],
   'platform/runner-settings': ['base', 'platform/setting-schemas'],
   'platform/config': [

@@ -497,6 +497,19 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/workload/workload-files.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-starter.ts': 'test/workload/workloads.test.ts',
   'src/platform/traces/ingestion/invalid-json.ts': 'test/platform/traces/ingestion/json-scanner.test.ts',
+  'src/platform/traces/ingestion/beginning.ts': 'test/platform/traces/ingestion/value-sketch.test.ts',
+  'src/platform/traces/ingestion/collected-runs.ts':
+    'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/field-writer.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/request-memory.ts':
+    'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/run-reader.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/run-schema.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/single-run.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/settings/gateway-settings.ts': 'test/platform/config.test.ts',
+  'src/platform/settings/trace-settings.ts': 'test/platform/config.test.ts',
+  'src/platform/traces/projects/project-placing.ts':
+    'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/projects/project-schema.ts': 'test/platform/traces/projects/project-routes.test.ts',
   'src/platform/traces/projects/projects.ts': 'test/platform/traces/projects/project-routes.test.ts',
   'src/platform/traces/store/descendants.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',

@@ -148,7 +148,7 @@ async function handle(
     (await route.handle({ ...known, ...parts, db }, prepared)) ?? {};
   const confirm = (db: Database): Promise<Grant> =>
     access.confirm(toEntry(context.request, { db, authenticator }), granted);
-  if (!('operation' in route.tracking) && route.method === 'GET') {
+  if (!('operation' in route.tracking) && route.method === 'GET' && route.tracking.inTransaction !== true) {
     const { db } = reads();
     return run(route.prepare === undefined ? granted : await confirm(db), db);
   }

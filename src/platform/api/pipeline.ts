@@ -191,7 +191,8 @@ async function shareBytes(
   party: Party | undefined,
 ): Promise<Leave | undefined> {
   if (party === undefined || !head.hasBody) return undefined;
-  const held = upload === undefined ? (bodyRules?.maxBytes ?? limits.bodyBytes) : UPLOAD_BYTES;
+  const held =
+    upload === undefined ? (bodyRules?.maxBytes ?? limits.bodyBytes) : (upload.heldBytes ?? UPLOAD_BYTES);
   // Of a coded body it says how much is sent, not how much it becomes.
   const said = head.field('content-encoding') === undefined ? head.field('content-length') : undefined;
   const length = Number(said ?? held);

@@ -12,7 +12,13 @@ import type { Outcome, OutcomeOf, PieceOf, Responses, SourceOf } from './respons
 import type { RunningLimit } from './route-limits.ts';
 
 /** A tracked operation of the audit log, or the reason why there is none. */
-export type Tracking = { readonly operation: Operation } | { readonly untracked: string };
+export type Tracking =
+  | { readonly operation: Operation }
+  | {
+      readonly untracked: string;
+      /** Its `handle` gets a transaction all the same. */
+      readonly inTransaction?: true;
+    };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -108,9 +114,11 @@ export type Streaming = Waiting & {
   readonly lastEventId: string | undefined;
 };
 export type Preparing = Waiting & { readonly db: Reader };
-/** A tracked route has a transaction, which COPY and the vault ask for. */
+/** A tracked route has a transaction, which COPY and the vault ask for, and so has one that says so. */
 export type Handling<K extends Tracking = Tracking> = {
-  readonly db: K extends { readonly operation: Operation } ? Transaction : Database;
+  readonly db: K extends { readonly operation: Operation } | { readonly inTransaction: true }
+    ? Transaction
+    : Database;
 };
 export type Responding = Preparing & Pick<Store, 'write'>;
 

@@ -1,6 +1,8 @@
 // Traces: runs that clients send, the projects that they belong to, feedback and attachments.
 import { mount } from '../api/contract/mount.ts';
 import type { Module } from '../module.ts';
+import { createIngestionRoutes } from './ingestion/ingestion-routes.ts';
+import { removeLeftSpools } from './ingestion/spool.ts';
 import { createProjectRoutes } from './projects/project-routes.ts';
 import { postgresTraceStore } from './store/postgres-trace-store.ts';
 import { removeTraces } from './upkeep/removal.ts';
@@ -10,7 +12,18 @@ const PREFIXES = ['/api/v1', '', '/api'] as const;
 
 export const traces: Module = {
   name: 'traces',
-  routes: () => mount(createProjectRoutes(postgresTraceStore), { under: PREFIXES }),
+  routes: ({ config }) =>
+    mount(
+      [
+        ...createProjectRoutes(postgresTraceStore),
+        ...createIngestionRoutes(postgresTraceStore, config.traces),
+      ],
+      { under: PREFIXES },
+    ),
+  async start({ config }) {
+    await removeLeftSpools(config.traces.spoolDirectory);
+    return undefined;
+  },
   jobs: [removeTraces],
   migrations: [new URL('./migrations/0025-traces.sql', import.meta.url)],
 };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { statusesOf } from '../../../src/platform/api/responses.ts';
+import type { Route } from '../../../src/platform/api/route.ts';
 import { projectRoot } from '../../support/spawned-process.ts';
 import { adminOf, createExample, type EveryRoute, openEveryRoute, send } from '../every-route/scene.ts';
 import { publicShapes, type Schema } from './public-shapes.ts';
@@ -41,6 +42,10 @@ function schemaOf({ shape }: Row): Schema {
   return listed === undefined ? schema : { type: 'array', items: schema };
 }
 
+function titleOf({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  return `${method} ${path}`;
+}
+
 /** Whether a schema of the document rejects a member that it does not name, at any depth. */
 function isStrict(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
@@ -58,7 +63,7 @@ describe('the table of contracts', () => {
   it('has one row for every route, with its statuses', () => {
     const rows = table.map(({ title, success, failures }) => [title, success, failures]);
     const routes = scene.api.routes.map((route) => [
-      `${route.method} ${route.path}`,
+      titleOf(route),
       statusesOf(route.responses).join(' '),
       (route.failures ?? []).join(' '),
     ]);
@@ -82,7 +87,7 @@ describe('the table of contracts', () => {
   it('is lenient for the public contract, and strict for ours', () => {
     for (const { title, contract } of table) {
       const operation = scene.operations.find((one) => one.title === title);
-      const route = scene.api.routes.find((one) => `${one.method} ${one.path}` === title);
+      const route = scene.api.routes.find((one) => titleOf(one) === title);
       const body = operation?.body;
       expect([title, route?.unknownNames]).toEqual([title, contract === 'ours' ? 'refuse' : 'pass']);
       if (body !== undefined) expect([title, isStrict(body.schema)]).toEqual([title, contract === 'ours']);
@@ -93,6 +98,8 @@ describe('the table of contracts', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     const found: unknown[] = [];
     for (const row of table.filter(({ contract }) => contract === 'public')) {
+      // A body that is read as a stream has tests of its own.
+      if (scene.api.routes.some((route) => route.upload && titleOf(route) === row.title)) continue;
       const operation = scene.operations.find(({ title }) => title === row.title);
       if (operation === undefined) throw new Error(`${row.title} is no route`);
       const example = await createExample(scene.api, operation, scene.a1);

@@ -57,6 +57,8 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     { under: '/v1/projects/', make: (scene, { project_id }) => addRevision(scene, project_id) },
   ],
   session_id: [{ under: '/api/v1/sessions/', make: addProject }],
+  // Clients choose it, and may send what follows a run before the run.
+  run_id: [{ under: '/api/v1/runs/', isFree: true, make: async () => randomUUID() }],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [

@@ -11,6 +11,8 @@ export type { Part };
 export type Upload<Content = unknown> = {
   /** For the documentation. */
   readonly mediaTypes: readonly string[];
+  /** How much of it the route holds in memory at once; a mebibyte when absent. */
+  readonly heldBytes?: number;
   /** Throws a BodyError; the content throws one too, or a RequestError. */
   open(request: Pick<Exchange, 'head' | 'body'>): Content;
 };
@@ -31,10 +33,11 @@ const PARTS: MultipartLimits = { parts: 10_000, headerBytes: 8 * 1024, nameChars
 /** The bytes of a body of one of these types. */
 export function byteUpload(
   mediaTypes: readonly string[],
-  limits: Partial<ContentLimits> = {},
+  { heldBytes, ...limits }: Partial<ContentLimits> & Pick<Upload, 'heldBytes'> = {},
 ): Upload<AsyncIterable<Uint8Array>> {
   return {
     mediaTypes,
+    ...(heldBytes === undefined ? {} : { heldBytes }),
     open(request) {
       const [type = ''] = (request.head.field('content-type') ?? '').split(';');
       if (!mediaTypes.includes(type.trim().toLowerCase()))
@@ -45,12 +48,14 @@ export function byteUpload(
 }
 
 /** The parts of a multipart/form-data body; a part that is not consumed is discarded. */
-export function multipartUpload(
-  limits: Partial<ContentLimits & MultipartLimits> = {},
-): Upload<AsyncIterable<Part>> {
+export function multipartUpload({
+  heldBytes,
+  ...limits
+}: Partial<ContentLimits & MultipartLimits> & Pick<Upload, 'heldBytes'> = {}): Upload<AsyncIterable<Part>> {
   const all = { ...LIMITS, ...PARTS, ...limits };
   return {
     mediaTypes: ['multipart/form-data'],
+    ...(heldBytes === undefined ? {} : { heldBytes }),
     open(request) {
       const boundary = readBoundary(request.head.field('content-type'));
       return readMultipart(readContent(request, all), boundary, all);

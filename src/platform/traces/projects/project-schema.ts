@@ -4,7 +4,7 @@ import { NAME, NAME_PATTERN } from '../../../base/json/printable-text.ts';
 import { z } from '../../../base/schema.ts';
 
 // The length is checked before the pattern, which would block the event loop on a megabyte of text.
-const name = z
+export const projectName = z
   .string()
   .max(512, { abort: true })
   .min(1)
@@ -35,7 +35,7 @@ function toMilliseconds(text: string): number | undefined {
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** An id that clients choose, or one of another service: it names nothing here. */
-const freeId = z
+export const freeId = z
   .string()
   .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/)
   .transform((id) => id.toLowerCase());
@@ -47,7 +47,7 @@ export const flag = z
 
 export const newProject = z.object({
   id: freeId.nullish(),
-  name,
+  name: projectName,
   description: description.nullish(),
   extra: extra.nullish(),
   start_time: moment.nullish(),
@@ -58,7 +58,7 @@ export const newProject = z.object({
 
 /** Fields that are left out are not changed. */
 export const projectChange = z.object({
-  name: name.nullish(),
+  name: projectName.nullish(),
   description: description.nullish(),
   extra: extra.nullish(),
   end_time: moment.nullish(),

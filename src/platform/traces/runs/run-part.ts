@@ -92,7 +92,12 @@ export type RunPart<P = RunProject> = {
   /** Bits of those whose value is that of a PATCH, which replaces the one of a POST. */
   readonly patched: number;
   readonly values: RunValues;
+  /** In place of values: the columns of fields that are too large to be held until they are written. */
+  readonly spooled?: Readonly<Partial<Record<RunField, SpooledValues>>>;
 };
+
+/** May be read more than once. */
+export type SpooledValues = { read(): Promise<RunValues> };
 
 /** A part whose project is known to the store. */
 export type PlacedPart = RunPart<{ readonly rank: number; readonly id: string }>;
@@ -114,8 +119,11 @@ export function mergeParts<P extends { readonly rank: number }>(
   after: RunPart<P>,
 ): RunPart<P> {
   const values: Record<string, unknown> = { ...before.values };
+  const spooled: Partial<Record<RunField, SpooledValues>> = { ...before.spooled };
   for (const field of runFieldNames) {
     if (!replaces(field, before, after)) continue;
+    delete spooled[field];
+    if (after.spooled?.[field] !== undefined) spooled[field] = after.spooled[field];
     for (const column of RUN_FIELDS[field]) {
       delete values[column];
       if (after.values[column] !== undefined) values[column] = after.values[column];
@@ -128,5 +136,6 @@ export function mergeParts<P extends { readonly rank: number }>(
     given: before.given | after.given,
     patched: before.patched | after.patched,
     values: values as RunValues,
+    spooled,
   };
 }

@@ -49,7 +49,7 @@ export async function mergeRuns(
   await copyRows(trx, {
     ...{ table: STAGING, isTemporary: true },
     columns: ['workspace_id', ...COPIED],
-    rows: parts.map((part) => [workspaceId, ...toRow(part)]),
+    rows: toRows(workspaceId, parts),
   });
   await placeRuns(trx);
   // Of few rows on either side, by their keys: the planner knows nothing of a temporary table.
@@ -65,6 +65,19 @@ export async function mergeRuns(
 async function makePartitions(trx: Transaction, parts: readonly PlacedPart[]): Promise<void> {
   const days = new Set(parts.map(({ start }) => start.start_time.slice(0, 10)));
   await sql`select trace_make_partition(day) from unnest(${[...days].toSorted()}::date[]) day`.execute(trx);
+}
+
+/** What is spooled is read for its row alone. */
+async function* toRows(
+  workspaceId: string,
+  parts: readonly PlacedPart[],
+): AsyncGenerator<readonly CopyValue[]> {
+  for (const part of parts) {
+    const spooled = Object.values(part.spooled ?? {});
+    const read = spooled.length === 0 ? [] : await Promise.all(spooled.map((one) => one.read()));
+    const values: RunValues = Object.assign({}, part.values, ...read);
+    yield [workspaceId, ...toRow({ ...part, values })];
+  }
 }
 
 function toRow({ id, project, start, values, given, patched }: PlacedPart): readonly CopyValue[] {

@@ -1,0 +1,42 @@
+// The settings of traces: how much one request may bring.
+import { join, resolve } from 'node:path';
+import { z } from '../../base/schema.ts';
+import { asText, type Variable } from '../../base/variable-overlay.ts';
+import { file, limit } from '../setting-schemas.ts';
+
+const MIB = 1024 ** 2;
+
+export const traceSettings = z
+  .strictObject({
+    max_sent_bytes: limit.default(20 * MIB),
+    max_content_bytes: limit.default(200 * MIB),
+    max_ratio: limit.default(100),
+    max_parts: limit.default(10_000),
+    spool_directory: file.optional(),
+  })
+  .prefault({});
+
+const PREFIX = 'SALLYPORT_PLATFORM_TRACES_';
+
+export const traceVariables: readonly (readonly [name: string, key: string, read: Variable['read']])[] = [
+  [`${PREFIX}MAX_SENT_BYTES`, 'traces.max_sent_bytes', Number],
+  [`${PREFIX}MAX_CONTENT_BYTES`, 'traces.max_content_bytes', Number],
+  [`${PREFIX}MAX_RATIO`, 'traces.max_ratio', Number],
+  [`${PREFIX}MAX_PARTS`, 'traces.max_parts', Number],
+  [`${PREFIX}SPOOL_DIRECTORY`, 'traces.spool_directory', asText],
+];
+
+export function toTraceConfig(given: z.output<typeof traceSettings>, dataDirectory: string) {
+  return {
+    /** Of the body of one request, as it is sent. */
+    maxSentBytes: given.max_sent_bytes,
+    /** Without its coding. */
+    maxContentBytes: given.max_content_bytes,
+    /** How many bytes of content one sent byte may stand for. */
+    maxRatio: given.max_ratio,
+    /** Parts of a multipart body, and runs of any body. */
+    maxParts: given.max_parts,
+    /** Where bytes of requests are that are too many for memory, until they are in the database. */
+    spoolDirectory: resolve(given.spool_directory ?? join(dataDirectory, 'spool')),
+  };
+}

@@ -1,0 +1,102 @@
+// Routes by which clients send runs. A body is read, checked and spooled before the transaction, which then writes all of it or nothing.
+import { z } from '../../../base/schema.ts';
+import { inWorkspace } from '../../api/access.ts';
+import { byteUpload } from '../../api/body/upload.ts';
+import { traceErrors } from '../../api/contract/error-formats.ts';
+import { defineRoute, type Route } from '../../api/route.ts';
+import type { Wiring } from '../../module.ts';
+import type { Transaction } from '../../store/database.ts';
+import { placeParts } from '../projects/project-placing.ts';
+import type { RunPart } from '../runs/run-part.ts';
+import type { TraceStore } from '../trace-store.ts';
+import { HELD_BYTES, RequestMemory } from './request-memory.ts';
+import { readSingleRun } from './single-run.ts';
+
+/** What `prepare` has read. */
+type Received = { readonly parts: readonly RunPart[]; readonly memory: RequestMemory };
+
+const shared = {
+  tag: 'Runs',
+  errors: traceErrors,
+  access: inWorkspace('runs:create'),
+  tracking: {
+    untracked: 'programs send runs all the time, and each run says when it was received',
+    inTransaction: true,
+  },
+  // Clients read nothing of it.
+  responses: { 202: z.strictObject({}) },
+} as const;
+
+/** Each request also holds buffers of its decoder and of its compressor. */
+const REQUEST_BYTES = 2 * HELD_BYTES;
+
+export function createIngestionRoutes(
+  store: TraceStore,
+  settings: Wiring['config']['traces'],
+): readonly Route[] {
+  const parts: Parts = {
+    limits: {
+      heldBytes: REQUEST_BYTES,
+      maxSentBytes: settings.maxSentBytes,
+      maxBytes: settings.maxContentBytes,
+      maxRatio: settings.maxRatio,
+    },
+    receive: async (read) => {
+      const memory = new RequestMemory(settings.spoolDirectory);
+      try {
+        return { parts: await read(memory), memory };
+      } catch (error) {
+        memory.close();
+        throw error;
+      }
+    },
+    async write({ db, workspaceId }, { parts: received }) {
+      await store.mergeRuns(db, workspaceId, await placeParts(db, workspaceId, received));
+      return { body: {} };
+    },
+  };
+  return [postRoute(parts), patchRoute(parts)];
+}
+
+type Parts = {
+  readonly limits: { heldBytes: number; maxSentBytes: number; maxBytes: number; maxRatio: number };
+  /** Closes the memory where the reading fails. */
+  receive(read: (memory: RequestMemory) => Promise<readonly RunPart[]>): Promise<Received>;
+  write(
+    call: { readonly db: Transaction; readonly workspaceId: string },
+    received: Received,
+  ): Promise<{ readonly body: Record<string, never> }>;
+};
+
+const settle = ({ memory }: Received): void => memory.close();
+
+const postRoute = ({ limits, receive, write }: Parts): Route =>
+  defineRoute({
+    ...shared,
+    method: 'POST',
+    path: '/runs',
+    summary: 'Send a run',
+    upload: byteUpload(['application/json'], limits),
+    failures: [404],
+    prepare: ({ upload }) =>
+      receive((memory) => readSingleRun(upload, memory, { kind: 'post', now: Date.now() })),
+    handle: (call, received) => write(call, received),
+    settle,
+  });
+
+const patchRoute = ({ limits, receive, write }: Parts): Route =>
+  defineRoute({
+    ...shared,
+    method: 'PATCH',
+    path: '/runs/{run_id}',
+    summary: 'Send more of a run, before or after the run itself',
+    params: z.strictObject({ run_id: z.guid() }),
+    upload: byteUpload(['application/json'], limits),
+    failures: [404],
+    prepare: ({ upload, params }) => {
+      const context = { kind: 'patch', id: params.run_id.toLowerCase(), now: Date.now() } as const;
+      return receive((memory) => readSingleRun(upload, memory, context));
+    },
+    handle: (call, received) => write(call, received),
+    settle,
+  });

@@ -1,0 +1,64 @@
+// The body of `POST /runs` and `PATCH /runs/{id}`: one run as a JSON object.
+import type { Issue } from '../../../base/schema.ts';
+import type { RunPart } from '../runs/run-part.ts';
+import { DISCARD } from './beginning.ts';
+import { CollectedRuns, jsonIssue } from './collected-runs.ts';
+import { InvalidJson } from './invalid-json.ts';
+import { JsonScanner, type ScanHandler } from './json-scanner.ts';
+import type { RequestMemory } from './request-memory.ts';
+import { RunReader } from './run-reader.ts';
+import type { FactsContext } from './run-schema.ts';
+
+type Context = Pick<FactsContext, 'kind' | 'id' | 'now'>;
+
+/** Throws InvalidInput, what the body throws, and a DomainError where the disk is full. */
+export async function readSingleRun(
+  body: AsyncIterable<Uint8Array>,
+  memory: RequestMemory,
+  context: Context,
+): Promise<readonly RunPart[]> {
+  const runs = new CollectedRuns();
+  const run = await readRun(body, { memory, loc: ['body'], issues: runs.issues });
+  if (run !== undefined && runs.issues.length === 0)
+    runs.add(run, { ...context, loc: ['body'], isPlaced: false });
+  return runs.finish();
+}
+
+type Reading = {
+  readonly memory: RequestMemory;
+  readonly loc: FactsContext['loc'];
+  readonly issues: Issue[];
+};
+
+/** A run that is the whole of a text. What is wrong with it is added to the issues. */
+export async function readRun(body: AsyncIterable<Uint8Array>, { memory, loc, issues }: Reading) {
+  const reader = new RunReader(memory, loc, issues);
+  let isObject = true;
+  const handler: ScanHandler = {
+    open(depth, name, kind) {
+      if (depth > 0) return reader.open(name);
+      isObject = kind === 'object';
+      return isObject ? undefined : DISCARD;
+    },
+    close(depth) {
+      if (depth > 0) reader.close();
+    },
+  };
+  const scanner = new JsonScanner(handler, 1);
+  try {
+    for await (const piece of body) {
+      scanner.push(piece);
+      await reader.settle();
+    }
+    scanner.end();
+    await reader.settle();
+  } catch (error) {
+    reader.discard();
+    if (!(error instanceof InvalidJson)) throw error;
+    issues.push(jsonIssue(loc, error));
+    return undefined;
+  }
+  if (isObject) return reader.run;
+  issues.push({ loc, msg: 'Input must be an object', type: 'dict_type' });
+  return undefined;
+}

@@ -1,0 +1,97 @@
+// The projects of runs that are written, in their transaction: found by id or by name, and made where a name is new. They are locked
+// against their deletion until the commit, so that no run comes into a project after its removal has begun.
+import { randomUUID } from 'node:crypto';
+import type { Transaction } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
+import type { PlacedPart, RunPart } from '../runs/run-part.ts';
+import { noProject } from './projects.ts';
+
+/** Throws `not_found` for an id that is no project of the workspace. */
+export async function placeParts(
+  trx: Transaction,
+  workspaceId: string,
+  parts: readonly RunPart[],
+): Promise<readonly PlacedPart[]> {
+  const places = await findPlaces(trx, workspaceId, parts);
+  const wanted = parts.filter(({ id }) => !places.has(id)).map(({ project }) => project);
+  const ids = new Set(wanted.flatMap((project) => ('id' in project ? [project.id] : [])));
+  const names = new Set(wanted.flatMap((project) => ('name' in project ? [project.name] : [])));
+  await requireProjects(trx, workspaceId, ids);
+  const byName = await findOrMake(trx, workspaceId, names);
+  return parts.map((part) => {
+    const { project } = part;
+    const named = 'id' in project ? project.id : byName.get(project.name);
+    const id = places.get(part.id) ?? named;
+    if (id === undefined) throw new Error('a project was neither found nor made');
+    return { ...part, project: { rank: project.rank, id } };
+  });
+}
+
+/** Of runs that are there already, and whose project this request does not name. */
+async function findPlaces(
+  trx: Transaction,
+  workspaceId: string,
+  parts: readonly RunPart[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = parts.filter(({ project }) => project.rank === 0).map(({ id }) => id);
+  if (ids.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom('trace_run_places')
+    .select(['id', 'session_id'])
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .execute();
+  return new Map(rows.map(({ id, session_id }) => [id, session_id]));
+}
+
+async function requireProjects(
+  trx: Transaction,
+  workspaceId: string,
+  ids: ReadonlySet<string>,
+): Promise<void> {
+  if (ids.size === 0) return;
+  const rows = await trx
+    .selectFrom('trace_projects')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .forKeyShare()
+    .execute();
+  if (rows.length < ids.size) throw noProject();
+}
+
+/** By name. */
+async function findOrMake(
+  trx: Transaction,
+  workspaceId: string,
+  names: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, string>> {
+  const found = await findByName(trx, workspaceId, [...names]);
+  // In one order everywhere: two requests with the same new names wait for each other, and never both.
+  const missing = [...names].filter((name) => !found.has(name)).toSorted();
+  if (missing.length === 0) return found;
+  const rows = missing.map((name) => ({
+    ...{ workspace_id: workspaceId, id: randomUUID(), name },
+    ...{ description: null, extra: null, end_time: null },
+    ...{ default_dataset_id: null, reference_dataset_id: null },
+  }));
+  const insert = trx.insertInto('trace_projects').values(rows);
+  await insert.onConflict((conflict) => conflict.constraint('trace_projects_name').doNothing()).execute();
+  return new Map([...found, ...(await findByName(trx, workspaceId, missing))]);
+}
+
+async function findByName(
+  trx: Transaction,
+  workspaceId: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (names.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom('trace_projects')
+    .select(['id', 'name'])
+    .where('workspace_id', '=', workspaceId)
+    .where('name', '=', sql<string>`any(${names}::text[])`)
+    .forKeyShare()
+    .execute();
+  return new Map(rows.map(({ id, name }) => [name, id]));
+}
