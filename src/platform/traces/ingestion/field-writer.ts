@@ -137,7 +137,7 @@ class LargeValue {
     this.#compressor.destroy();
   }
 
-  /** Held as long as there is room, and all in the spool from then on. */
+  /** Held as long as the memory allows it, and all in the spool from then on. */
   async #store(): Promise<void> {
     if (this.#compressed.length === 0) return;
     const bytes = this.#compressed.reduce((sum, { length }) => sum + length, 0);

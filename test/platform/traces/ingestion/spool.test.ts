@@ -41,8 +41,8 @@ describe('a spool', () => {
     await expect.poll(unnamedFiles).toEqual([]);
   });
 
-  it('says that it is unavailable for a while where there is no room', async () => {
-    // A device that answers every write as a full disk does.
+  it('says that it is unavailable for a while where the disk is full', async () => {
+    // A device on which every write fails as on a full disk.
     const spool = new Spool(scratch.path, () => open('/dev/full', 'r+'));
     const appended = spool.append([Buffer.from('x')]);
     await expect(appended).rejects.toMatchObject({ kind: 'unavailable', retryMs: 10_000 });
