@@ -34,7 +34,10 @@ export type BuildTask = {
 
 export type Builder = { readonly runnerId: string; readonly machineId: string };
 
-/** Undefined: nothing waits that this machine can build. Fewest running builds of a workspace first, then the oldest revision. */
+/**
+ * Undefined: nothing waits that this machine can build. Fewest running builds of a workspace first, then the oldest revision. One of a
+ * deployment that serves on another machine is built there, if that can read its source: here, what serves would have to end first.
+ */
 export async function claimNextBuild(
   store: Pick<Store, 'db' | 'write'>,
   builder: Builder,
@@ -61,6 +64,8 @@ async function findBuildable(db: Database, { runnerId, machineId }: Builder) {
     where r.source = 'internal_source' and d.status <> 'AWAITING_DELETE'
       and (u.machine_id is null or u.machine_id = ${machineId})
       and (r.status = 'QUEUED' and r.build_id is null
+          and (u.machine_id is not null or d.active_revision_id is null or not exists (select from runners n
+            where n.id = d.runner_id and n.machine_id <> ${machineId} and not ${isLostRunner}))
         or r.status in ${working} and b.machine_id = ${machineId} and b.runner_id is distinct from ${runnerId}
           and ${isLostRunner})
     order by

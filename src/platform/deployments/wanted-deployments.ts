@@ -64,7 +64,7 @@ export async function claimDeployments(
   return rows.map(({ id }) => id);
 }
 
-/** All that this runner has. */
+/** All that this runner has. A revision whose files are on another machine is not among it: nobody can start it here. */
 export async function readWanted(db: Database, runnerId: string): Promise<readonly WantedDeployment[]> {
   const rows = await selectWanted(db).where('d.runner_id', '=', runnerId).orderBy('d.id').execute();
   const revisions = await readRevisions(
@@ -102,7 +102,10 @@ async function readRevisions(
   const rows = await db
     .selectFrom('revisions as r')
     .innerJoin('deployments as d', 'd.id', 'r.deployment_id')
-    .innerJoin('builds as b', 'b.id', 'r.build_id')
+    .innerJoin('runners as n', 'n.id', 'd.runner_id')
+    .innerJoin('builds as b', (join) =>
+      join.onRef('b.id', '=', 'r.build_id').onRef('b.machine_id', '=', 'n.machine_id'),
+    )
     .select(['r.id', 'r.deployment_id', 'r.number', 'r.status', 'r.source_config', 'r.secrets_version'])
     .select(['r.source_revision_config', 'b.id as build_id', 'b.directory'])
     .where('r.deployment_id', 'in', deploymentIds)

@@ -75,6 +75,24 @@ describe('the next build', () => {
     expect(await claim(builder)).toMatchObject({ revisionId });
   });
 
+  it('is one of a deployment that serves here, or nowhere: elsewhere it would have to end first', async () => {
+    const { db } = scene.database.store;
+    const [own, other] = [await addBuilder(), await addBuilder()];
+    const deployment = await scene.addDeployment();
+    const active = await scene.addRevision(deployment, { status: 'DEPLOYED' });
+    const row = { runner_id: own.runnerId, active_revision_id: active };
+    await db.updateTable('deployments').set(row).where('id', '=', deployment.id).execute();
+    const revisionId = await addQueued(deployment);
+    expect(await claim(other)).toBeUndefined();
+    expect(await claim(own)).toMatchObject({ revisionId });
+    const next = await addQueued(deployment);
+    await scene.age(own.runnerId, 31);
+    expect(await claim(other)).toMatchObject({ revisionId: next });
+    const named = await addQueued(deployment, other.machineId);
+    await scene.age(own.runnerId, 0);
+    expect(await claim(other)).toMatchObject({ revisionId: named });
+  });
+
   it('is not one of a deployment that is being deleted', async () => {
     await addQueued(await scene.addDeployment({ status: 'AWAITING_DELETE' }));
     expect(await claim(await addBuilder())).toBeUndefined();

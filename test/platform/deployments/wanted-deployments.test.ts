@@ -24,7 +24,7 @@ const wanted = ({ id }: TestRunner) => readWanted(scene.database.store.db, id);
 
 async function build(deployment: Deployment, { id: runnerId, machineId }: TestRunner): Promise<string> {
   const { store } = scene.database;
-  const source = { source_tarball_path: await scene.addSource(deployment) };
+  const source = { source_tarball_path: await scene.addSource(deployment, machineId) };
   const config = { resource_spec: { cpu: 0.5, max_scale: 2 } };
   await scene.addRevision(deployment, { source, config, secretsVersion: 3 });
   const builder = { runnerId, machineId };
@@ -82,6 +82,22 @@ describe('a deployment', () => {
     expect(await claim(one)).toEqual([]);
     expect(await claim(two)).toEqual([deployment.id]);
     expect([await wanted(one), (await wanted(two)).length]).toEqual([[], 1]);
+  });
+
+  it('has no revision that serves on the machine that it comes to: its files are on another one', async () => {
+    const [one, two] = [await scene.addRunner(), await scene.addRunner()];
+    const deployment = await scene.addDeployment();
+    const first = await build(deployment, one);
+    await claim(one);
+    await move(first, 'DEPLOYING', 'DEPLOYED');
+    const second = await build(deployment, two);
+    expect(await claim(two)).toEqual([deployment.id]);
+    const [{ active, next } = {}] = await wanted(two);
+    expect([active, next?.revisionId]).toEqual([undefined, second]);
+    // Without success it goes back to where something can serve.
+    await move(second, 'DEPLOYING', 'DEPLOY_FAILED');
+    expect(await claim(one)).toEqual([deployment.id]);
+    expect(await wanted(one)).toMatchObject([{ active: { revisionId: first } }]);
   });
 
   it('of a runner that is lost is taken on the same machine, and elsewhere only without files', async () => {

@@ -166,10 +166,23 @@ export class RunningDeployment {
       this.#database = await openDeploymentDatabase(this.#ground.databases, owner, given);
       if (this.#database === undefined) return;
     }
-    if (wanted.active !== undefined && this.#current === undefined) await this.#begin(wanted.active);
-    const next = wanted.next ?? wanted.active;
+    const failure = await this.#beginActive(wanted);
+    const next = wanted.next ?? (failure === undefined ? wanted.active : undefined);
     const isThere = next === undefined || next.revisionId === this.#current?.revision.revisionId;
     if (!isThere && next.revisionId !== this.#concluded) await this.#switch(next);
+    if (this.#current === undefined && failure !== undefined) throw failure;
+  }
+
+  /** Returns why it cannot be started: its successor, which may be the cure, does not wait for it. */
+  async #beginActive({ active }: WantedDeployment): Promise<Error | undefined> {
+    if (active === undefined || this.#current !== undefined) return undefined;
+    try {
+      await this.#begin(active);
+    } catch (error) {
+      if (error instanceof DomainError && error.kind === 'unavailable') throw error;
+      return error instanceof Error ? error : new Error('it cannot be run', { cause: error });
+    }
+    return undefined;
   }
 
   /** The revision that served when an earlier process ended. It is not waited for: a newer one may follow at once. */

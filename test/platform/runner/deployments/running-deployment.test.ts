@@ -195,3 +195,24 @@ it('a revision of the same build has as many agent servers as it asks for', opti
     expect(await scene.ask(deployment)).toMatchObject({ revision });
   }
 });
+
+it('a newer revision replaces one that cannot be started any more', options, async () => {
+  await scene.start();
+  const deployment = await scene.deployments.addDeployment({ status: 'AWAITING_DATABASE' });
+  const lost = await scene.addRevision(deployment);
+  await expect.poll(() => scene.statusOf(lost), patience).toBe('DEPLOYED');
+  const { db } = scene.deployments.database.store;
+  await db.updateTable('builds').set({ directory: '/no/such/build' }).execute();
+  // It begins again with what is left.
+  await db.deleteFrom('runners').execute();
+  await scene.workloads.started[0]?.ended;
+  const reason = async () => {
+    const row = db.selectFrom('deployments').select('status_reason').where('id', '=', deployment.id);
+    return (await row.executeTakeFirstOrThrow()).status_reason;
+  };
+  await expect.poll(reason, patience).toContain('cannot be read');
+  const next = await scene.addRevision(deployment);
+  await expect.poll(() => scene.statusOf(next), patience).toBe('DEPLOYED');
+  expect(await scene.ask(deployment)).toMatchObject({ revision: next });
+  await expect.poll(reason, patience).toBeNull();
+});
