@@ -22,6 +22,8 @@ export class DependencyCache {
   readonly #maxBytes: number;
   /** By their directory. */
   readonly #entries = new Map<string, Entry>();
+  /** The directories of entries that are not there yet. */
+  readonly #adding = new Set<string>();
 
   private constructor(directory: string, maxBytes: number) {
     this.#directory = directory;
@@ -68,10 +70,10 @@ export class DependencyCache {
     { tree, bytes }: { readonly tree: string; readonly bytes: number },
   ): Promise<boolean> {
     const directory = this.#placeOf(workspaceId, key);
-    if (this.#entries.has(directory) || bytes > this.#maxBytes) return false;
+    const isKnown = this.#entries.has(directory) || this.#adding.has(directory);
+    if (isKnown || bytes > this.#maxBytes) return false;
     const unfinished = join(this.#directory, `${UNFINISHED}${randomUUID()}`);
-    const entry: Entry = { workspaceId, bytes, usedAt: Date.now(), holders: 1 };
-    this.#entries.set(directory, entry);
+    this.#adding.add(directory);
     try {
       await mkdir(unfinished, { mode: 0o700 });
       // Without root, a directory that cannot be written to cannot be moved.
@@ -81,10 +83,13 @@ export class DependencyCache {
       await mkdir(dirname(directory), { recursive: true, mode: 0o700 });
       await rename(unfinished, directory);
     } catch (error) {
-      this.#entries.delete(directory);
       await removeTree(unfinished);
       throw error;
+    } finally {
+      this.#adding.delete(directory);
     }
+    const entry: Entry = { workspaceId, bytes, usedAt: Date.now(), holders: 1 };
+    this.#entries.set(directory, entry);
     await this.#evict();
     entry.holders -= 1;
     return true;

@@ -1,5 +1,6 @@
 import { lstat, mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { DependencyCache } from '../../../../src/platform/builder/dependencies/dependency-cache.ts';
 import { copyTree } from '../../../../src/platform/builder/dependencies/tree-copy.ts';
@@ -43,6 +44,20 @@ it('of two builds that installed the same, the first is kept', async () => {
   const added = await Promise.all([made.add('w1', 'a1', 10), made.add('w1', 'a1', 10)]);
   expect(added.toSorted()).toEqual([false, true]);
   expect(made.cache.bytes).toBe(10);
+});
+
+it('a tree is held when it is there, and not while it is being taken over', async () => {
+  await using made = await createCache();
+  const adding = made.add('w1', 'a1', 10);
+  let path: string | undefined;
+  while (path === undefined) {
+    const held = made.cache.hold('w1', 'a1');
+    path = held?.path;
+    if (held !== undefined) expect(await readFile(join(held.path, 'package'), 'utf8')).toBe('w1 a1');
+    held?.release();
+    await setImmediate();
+  }
+  expect(await adding).toBe(true);
 });
 
 it('the tree that was not used for longest goes, and never one that is held', async () => {
