@@ -12,18 +12,18 @@ export const withUploadSignature: Access<UploadGrant> = {
   to: 'upload',
   schemes: ['Upload Signature'],
   parameters: [],
-  enter: grant,
-  confirm: grant,
+  enter: (entry) => grant(entry, false),
+  confirm: (entry) => grant(entry, true),
   /** Uploads of one workspace leave places to others. */
   callerOf: ({ target }) => target.workspaceId,
 };
 
 /** Of the target alone: the rest of the request is read when it may send a source. */
-async function grant({ db, head }: Pick<Entry, 'db' | 'head'>): Promise<UploadGrant> {
+async function grant({ db, head }: Pick<Entry, 'db' | 'head'>, hasBegun: boolean): Promise<UploadGrant> {
   const [path = '', search = ''] = head.target.split('?', 2);
   const id = path.slice(path.lastIndexOf('/') + 1);
   const signature = new URLSearchParams(search).get('signature') ?? '';
-  const target = await openUpload(db, UUID.test(id) ? id : NONE, signature);
+  const target = await openUpload(db, UUID.test(id) ? id : NONE, { signature, hasBegun });
   const { organizationId, workspaceId } = target;
   return { target, organizationId, workspaceId, party: { organization: organizationId, key: target.id } };
 }

@@ -45,8 +45,15 @@ function hashOf(signature: string): Buffer {
   return createHash('sha256').update(signature).digest();
 }
 
-/** Throws `forbidden` for a signature that is false or expired, also of no upload; `conflict` for one that was used. */
-export async function openUpload(db: Reader, id: string, signature: string): Promise<OpenUpload> {
+/**
+ * Throws `forbidden` for a signature that is false or expired, also of no upload; `conflict` for one that was used. `hasBegun`: the
+ * request was let in before, and takes as long as its client is slow.
+ */
+export async function openUpload(
+  db: Reader,
+  id: string,
+  { signature, hasBegun }: { readonly signature: string; readonly hasBegun: boolean },
+): Promise<OpenUpload> {
   const row = await db
     .selectFrom('deployment_uploads as u')
     .innerJoin('workspaces as w', 'w.id', 'u.workspace_id')
@@ -59,7 +66,7 @@ export async function openUpload(db: Reader, id: string, signature: string): Pro
   if (row === undefined || !timingSafeEqual(row.token_hash, hashOf(signature)))
     throw new DomainError('forbidden', 'The signature of this address is not valid');
   if (row.state !== 'open') throw wasUsed();
-  if (row.is_expired)
+  if (row.is_expired && !hasBegun)
     throw new DomainError('forbidden', 'This address has expired: ask for another upload-url');
   const { workspace_id: workspaceId, deployment_id: deploymentId, organization_id: organizationId } = row;
   return { id: row.id, workspaceId, deploymentId, organizationId, deploymentName: row.name };

@@ -135,6 +135,26 @@ describe('an upload', () => {
     expect([status, body.detail]).toEqual([403, 'This address has expired: ask for another upload-url']);
   });
 
+  it('that began in time is stored when it has come, however slow its client is', async () => {
+    const { url, path } = await addUpload();
+    const slow = ReadableStream.from(
+      (async function* () {
+        yield Buffer.from('half, ');
+        // The platform has let it in, and has a file of it.
+        await expect
+          .poll(() => readdir(join(scene.directory, 'deployment-sources/incoming')))
+          .toHaveLength(1);
+        await sql`update deployment_uploads set expires_at = now() where object_path = ${path}`.execute(
+          scene.api.database.owner.db,
+        );
+        yield Buffer.from('half');
+      })(),
+    );
+    expect((await scene.put(url, slow)).status).toBe(200);
+    expect(await rowOf(path)).toMatchObject({ state: 'stored', size_bytes: '10' });
+    expect((await scene.put(url, 'again')).status).toBe(409);
+  });
+
   it('of more than 200 MiB is rejected by its head', async () => {
     const { url, path } = await addUpload();
     const length = { 'content-length': String(200 * 1024 * 1024 + 1) };
