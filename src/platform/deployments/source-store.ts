@@ -5,6 +5,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
+import { DomainError } from '../../base/domain-error.ts';
 import { type Bucket, openBucket } from '../store/object-store.ts';
 
 export type StoredSource = { readonly path: string; readonly size: number; readonly sha256: string };
@@ -39,8 +40,14 @@ export function sourcePlaceOf(
 }
 
 export function openSourceStore({ directory, machineId, bucket }: SourcePlace): SourceStore {
-  if (bucket === undefined) return createDirectoryStore(directory, machineId);
-  return createBucketStore(directory, openBucket(bucket, TRANSFER_MS));
+  const store =
+    bucket === undefined
+      ? createDirectoryStore(directory, machineId)
+      : createBucketStore(directory, openBucket(bucket, TRANSFER_MS));
+  const fail = (error: unknown): never => {
+    throw toFullDisk(error);
+  };
+  return { ...store, write: (prefix, content) => store.write(prefix, content).catch(fail) };
 }
 
 /** Of one object, which has at most 200 MiB. */
@@ -109,6 +116,20 @@ async function receive(directory: string, content: AsyncIterable<Uint8Array>): P
     throw error;
   }
   return { file, size, sha256: hash.digest('hex'), [Symbol.asyncDispose]: dispose };
+}
+
+const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+const FULL_RETRY_MS = 60_000;
+
+/** A matter of the operator, which the caller can only wait for. */
+function toFullDisk(error: unknown): unknown {
+  if (!FULL.includes((error as { readonly code?: unknown } | null)?.code)) return error;
+  const full = new DomainError(
+    'unavailable',
+    'The platform has no space left for sources: its operator must free some',
+    FULL_RETRY_MS,
+  );
+  return Object.assign(full, { cause: error });
 }
 
 /** Relative to the directory. */

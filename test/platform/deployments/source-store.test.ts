@@ -51,6 +51,20 @@ describe('the sources of a machine', () => {
     expect(await filesOf(scratch.path)).toEqual([]);
   });
 
+  it('are refused for a while when the disk is full, with a reason for the caller', async () => {
+    await using scratch = await createScratch();
+    const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
+    async function* full() {
+      yield* pieces('one');
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    }
+    await expect(store.write(PREFIX, full())).rejects.toMatchObject({
+      ...{ kind: 'unavailable', retryMs: 60_000 },
+      message: expect.stringMatching(/has no space left for sources: its operator/),
+    });
+    expect(await filesOf(scratch.path)).toEqual([]);
+  });
+
   it('list what a killed process has left on its way', async () => {
     await using scratch = await createScratch();
     const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
