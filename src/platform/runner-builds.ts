@@ -3,8 +3,10 @@ import { describeBug, type Log } from '../base/log.ts';
 import type { Workloads } from '../workload/workload.ts';
 import { type BuildEnd, type Builder, createBuilder } from './builder/builder.ts';
 import type { BuilderSettings } from './builder/settings.ts';
+import { openSecretMask } from './deployments/secret-mask.ts';
 import { openSourceStore, type SourcePlace } from './deployments/source-store.ts';
 import type { RunnerStorage } from './runner/program/storage.ts';
+import type { Vault } from './vault/vault.ts';
 
 export type BuildParts = {
   readonly settings: BuilderSettings;
@@ -12,6 +14,7 @@ export type BuildParts = {
   readonly sources: SourcePlace;
   readonly storage: Pick<RunnerStorage, 'pools' | 'notifications'>;
   readonly workloads: Workloads;
+  readonly vault: Vault;
   /** Of all that it builds. */
   readonly directory: string;
   readonly runnerId: string;
@@ -29,11 +32,13 @@ export type RunnerBuilds = Pick<Builder, 'removeBuilds'> & {
 };
 
 export function createRunnerBuilds(parts: BuildParts): RunnerBuilds {
-  const { settings, sources, storage, workloads, directory, runnerId, machineId, log, onEnd } = parts;
+  const { settings, sources, storage, workloads, vault, directory, runnerId, machineId, log, onEnd } = parts;
+  const { db } = storage.pools.long;
   const builder = createBuilder({
     ...{ store: storage.pools.long, notifications: storage.notifications, workloads, directory, log },
     claimer: { runnerId, machineId },
     sources: openSourceStore(sources),
+    openMask: (task) => openSecretMask({ vault, db }, task, task.secretsVersion),
     ...{ settings, node: process.execPath, env: process.env, onEnd },
   });
   const stopped = new AbortController();

@@ -162,7 +162,7 @@ async function openDeployments(shared: Shared): Promise<Runner> {
   const perDeployment = 2 * MAX_SCALE * settings.agentConnections;
   const builds = createRunnerBuilds({
     ...{ sources: sourcePlaceOf(config, machineId), directory: directories.builds },
-    ...{ settings: settings.builds, storage, workloads, runnerId, machineId, log },
+    ...{ settings: settings.builds, storage, vault, workloads, runnerId, machineId, log },
     onEnd: ({ outcome, seconds }) => shared.metrics?.onBuilt(outcome, seconds),
   });
   const ground: DeploymentGround = {

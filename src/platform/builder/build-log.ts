@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeBug, type Log } from '../../base/log.ts';
 import { appendLogs } from '../deployments/deployment-logs.ts';
-import { type LogLevel, type LogLine, LineQueue } from '../deployments/log-lines.ts';
+import { type LogLevel, type LogLine, LineQueue, type Mask } from '../deployments/log-lines.ts';
 import type { Database } from '../store/database.ts';
 
 export type LoggedBuild = {
@@ -13,6 +13,7 @@ export type LoggedBuild = {
 
 export type BuildLogOptions = {
   readonly log: Pick<Log, 'warn'>;
+  readonly mask: Mask;
   /** Of all lines that are stored. */
   readonly maxChars?: number;
 };
@@ -29,15 +30,15 @@ export class BuildLog {
   readonly #build: LoggedBuild;
   readonly #log: Pick<Log, 'warn'>;
   readonly #maxChars: number;
-  /** A build has no secrets: nothing is masked. */
-  readonly #queue = new LineQueue({ mask: (text) => text, now: () => performance.now() });
+  readonly #queue: LineQueue;
   readonly #timer: NodeJS.Timeout;
   #left: number;
   /** What the database has not taken. */
   #batch: readonly LogLine[] = [];
   #writing: Promise<unknown> = Promise.resolve();
 
-  constructor(db: Database, build: LoggedBuild, { log, maxChars = MAX_CHARS }: BuildLogOptions) {
+  constructor(db: Database, build: LoggedBuild, { log, mask, maxChars = MAX_CHARS }: BuildLogOptions) {
+    this.#queue = new LineQueue({ mask, now: () => performance.now() });
     this.#db = db;
     this.#build = build;
     this.#log = log;

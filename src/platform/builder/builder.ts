@@ -2,10 +2,12 @@
 // revision needs them. A notification wakes it, and it looks by itself too, because a notification may be lost.
 import { chmod, mkdir, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describeBug, type Log } from '../../base/log.ts';
 import { removeTree } from '../../workload/tree-removal.ts';
 import type { Workloads } from '../../workload/workload.ts';
 import { type Builder as Claimer, type BuildTask, claimNextBuild } from '../deployments/builds.ts';
+import type { Mask } from '../deployments/log-lines.ts';
 import type { SourceStore } from '../deployments/source-store.ts';
 import type { Store } from '../store/database.ts';
 import type { Notifications } from '../store/postgres/notifications.ts';
@@ -23,6 +25,8 @@ export type BuilderOptions = {
   readonly claimer: Claimer;
   readonly workloads: Workloads;
   readonly sources: Pick<SourceStore, 'read'>;
+  /** For the secrets of a revision: its archive may have what its caller sends as secrets, too. */
+  openMask(task: BuildTask): Promise<Mask>;
   /** Of this process alone. Nothing above it is writable for a workload, and every user of the machine may pass through it. */
   readonly directory: string;
   readonly settings: BuilderSettings;
@@ -76,7 +80,8 @@ class MachineBuilder implements Builder {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const parts = await prepare(this.#options);
+    const parts = await this.#prepare(signal);
+    if (parts === undefined) return;
     this.#parts = parts;
     const wake = (): void => this.#wake.resolve();
     const subscriber = { onMessage: wake, onMissed: wake };
@@ -94,6 +99,21 @@ class MachineBuilder implements Builder {
     signal.removeEventListener('abort', wake);
     // A database that is away holds up nobody who ends.
     void subscribing.then((unsubscribe) => unsubscribe());
+  }
+
+  /** Tried again until it succeeds: a disk may be full, or a file unreadable, for a while. Undefined: the signal has aborted. */
+  async #prepare(signal: AbortSignal): Promise<RunningParts | undefined> {
+    const { log, intervalMs = INTERVAL_MS } = this.#options;
+    for (let isReported = false; !signal.aborted; isReported = true) {
+      try {
+        return await prepare(this.#options);
+      } catch (error) {
+        if (!isReported)
+          log.error(describeBug(error), 'nothing is built until the machine is ready for builds');
+      }
+      await delay(intervalMs, undefined, { signal }).catch(() => undefined);
+    }
+    return undefined;
   }
 
   async removeBuilds(deploymentId: string): Promise<void> {
@@ -154,6 +174,7 @@ async function createPassage(directory: string): Promise<void> {
 
 async function prepare(options: BuilderOptions): Promise<RunningParts> {
   const { store, claimer, workloads, sources, settings, node, env, log } = options;
+  const openMask = (task: BuildTask): Promise<Mask> => options.openMask(task);
   await createPassage(options.directory);
   const directory = await realpath(options.directory);
   const installations = join(directory, 'installations');
@@ -167,5 +188,5 @@ async function prepare(options: BuilderOptions): Promise<RunningParts> {
   await createPassage(builds);
   const directories = new BuildDirectories(builds, parts);
   const ground: BuildGround = { workloads, sources, cache, installations, environment, settings };
-  return { store, claimer, ground, directories, log };
+  return { store, claimer, ground, directories, openMask, log };
 }

@@ -9,6 +9,7 @@ import {
   finishBuild,
   isBuilding,
 } from '../deployments/builds.ts';
+import type { Mask } from '../deployments/log-lines.ts';
 import type { Store } from '../store/database.ts';
 import { type BuildGround, buildSource } from './build.ts';
 import type { BuildDirectories } from './build-directories.ts';
@@ -22,6 +23,7 @@ export type RunningParts = {
   readonly claimer: Claimer;
   readonly ground: BuildGround;
   readonly directories: BuildDirectories;
+  openMask(task: BuildTask): Promise<Mask>;
   readonly log: Log;
 };
 
@@ -38,6 +40,7 @@ class Unwanted extends Error {
 const INTERRUPTED = 'the build was ended: a newer revision came, or the deployment is deleted';
 const ABANDONED = 'the build was ended, because its machine stops: it begins again when the machine is back';
 const MACHINE_FAILED = 'the machine that builds has failed: its operator finds the reason in its log';
+const HIDDEN = '*** (hidden: the secrets of the deployment cannot be read now)';
 const RETRY_MS = 1_000;
 
 export class RunningBuild {
@@ -66,11 +69,12 @@ export class RunningBuild {
 
   async #run(): Promise<BuildOutcome> {
     const { store, log, directories } = this.#parts;
-    const lines = new BuildLog(store.db, this.task, { log });
     const startedMs = performance.now();
+    const mask = await this.#openMask();
+    const lines = new BuildLog(store.db, this.task, { log, mask });
     let outcome: BuildOutcome = 'abandoned';
     try {
-      const result = await this.#build(lines);
+      const result = await this.#build(lines, mask);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       outcome = 'outcome' in result ? result.outcome : await this.#finish(result);
       const [level, text] = describe(outcome, result, seconds);
@@ -84,7 +88,18 @@ export class RunningBuild {
     return outcome;
   }
 
-  async #build(lines: BuildLog): Promise<BuildResult | Unwanted> {
+  /** Without the secrets nothing is shown but what this program says by itself. */
+  async #openMask(): Promise<Mask> {
+    try {
+      return await this.#parts.openMask(this.task);
+    } catch (error) {
+      const { log } = this.#parts;
+      log.error({ ...describeBug(error), build: this.task.buildId }, 'the log of a build is not shown');
+      return () => HIDDEN;
+    }
+  }
+
+  async #build(lines: BuildLog, mask: Mask): Promise<BuildResult | Unwanted> {
     const { ground, directories, log } = this.#parts;
     const { signal } = this.#ending;
     try {
@@ -95,7 +110,8 @@ export class RunningBuild {
       return { kind: 'ready', directory: root, sizeBytes };
     } catch (error) {
       if (signal.aborted) return signal.reason as Unwanted;
-      if (error instanceof BuildError) return { kind: 'failed', status: error.status, reason: error.message };
+      if (error instanceof BuildError)
+        return { kind: 'failed', status: error.status, reason: mask(error.message) };
       log.error({ ...describeBug(error), build: this.task.buildId }, 'a build has failed on this machine');
       return { kind: 'failed', status: 'BUILD_FAILED', reason: MACHINE_FAILED };
     }

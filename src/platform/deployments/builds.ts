@@ -30,6 +30,8 @@ export type BuildTask = {
   readonly configPath?: string | undefined;
   readonly installCommand?: string | undefined;
   readonly buildCommand?: string | undefined;
+  /** Of its set of secrets, which a build does not get, and which its log must not show. */
+  readonly secretsVersion: number;
 };
 
 export type Builder = { readonly runnerId: string; readonly machineId: string };
@@ -125,6 +127,7 @@ async function lockForBuild(trx: Transaction, revisionId: string) {
         .on(sql<boolean>`u.object_path = r.source_revision_config->>'source_tarball_path'`),
     )
     .select(['r.id', 'r.number', 'r.status', 'r.build_id', 'r.source_config', 'r.source_revision_config'])
+    .select('r.secrets_version')
     .select([
       'd.id as deployment_id',
       'd.name',
@@ -159,7 +162,7 @@ function toTask(row: Candidate, build: { readonly id: string; readonly attempts:
   const { source_config: config, source_revision_config: source } = row;
   return {
     ...{ buildId: build.id, attempt: build.attempts, revisionId: row.id, number: row.number },
-    ...{ deploymentId: row.deployment_id, deploymentName: row.name },
+    ...{ deploymentId: row.deployment_id, deploymentName: row.name, secretsVersion: row.secrets_version },
     ...{ workspaceId: row.workspace_id, organizationId: row.organization_id },
     ...{ sourcePath: row.stored_path ?? undefined, sourceSha256: row.sha256 ?? undefined },
     configPath: source.langgraph_config_path ?? undefined,

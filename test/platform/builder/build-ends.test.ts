@@ -1,5 +1,5 @@
 // Builds that end by something else than themselves: newer revisions, deleted deployments, and processes that stop or are killed.
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { endUnwanted, notifyOfDeployment } from '../../../src/platform/deployments/revision-moves.ts';
@@ -92,4 +92,19 @@ it('no more builds run at once than the machine may', { tags: ['long'] }, async 
   const statuses = await Promise.all(revisions.map((id) => scene.statusOf(id)));
   expect(statuses.toSorted()).toEqual(['BUILDING', 'BUILDING', 'QUEUED']);
   await expect.poll(() => running.ends.size).toBe(3);
+});
+
+it('a machine that cannot prepare itself for builds tries again until it can', async () => {
+  const blocking = join(scene.directory, 'packages');
+  await mkdir(blocking, { recursive: true });
+  // As a file system that fails: the cache of packages cannot be listed.
+  await writeFile(join(blocking, 'no-workspace'), '');
+  const failed = Promise.withResolvers<void>();
+  await using running = await scene.start({ onError: failed.resolve });
+  await failed.promise;
+  const deployment = await scene.addDeployment();
+  const revisionId = await scene.addRevision(deployment, graphFile);
+  await rm(join(blocking, 'no-workspace'), { force: true });
+  await expect.poll(() => scene.statusOf(revisionId)).toBe('AWAITING_DEPLOY');
+  await expect.poll(() => running.ends.get(revisionId)).toBe('ready');
 });

@@ -18,7 +18,11 @@ async function open({ maxChars, db = scene.database.store.db }: { maxChars?: num
   const revisionId = await scene.addRevision(deployment, { status: 'BUILDING' });
   const build = { workspaceId: deployment.workspaceId, deploymentId: deployment.id, revisionId };
   return {
-    lines: new BuildLog(db, build, { log, ...(maxChars !== undefined && { maxChars }) }),
+    lines: new BuildLog(db, build, {
+      log,
+      mask: (text) => text,
+      ...(maxChars !== undefined && { maxChars }),
+    }),
     async stored() {
       const page = { ...build, kind: 'build', limit: 5_000, order: 'asc' } as const;
       const rows = await queryLogs(scene.database.store.db, page);

@@ -4,9 +4,12 @@ import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Log } from '../../../src/base/log.ts';
+import { Secret } from '../../../src/base/secret.ts';
 import { type Builder, type BuilderOptions, createBuilder } from '../../../src/platform/builder/builder.ts';
 import { type BuilderSettings, defaultBuilderSettings } from '../../../src/platform/builder/settings.ts';
 import type { SourceConfig } from '../../../src/platform/deployments/deployment-rows.ts';
+import { replaceSecrets } from '../../../src/platform/deployments/deployment-secrets.ts';
+import { openSecretMask } from '../../../src/platform/deployments/secret-mask.ts';
 import { queryLogs } from '../../../src/platform/deployments/deployment-logs.ts';
 import { listMoves } from '../../../src/platform/deployments/revision-moves.ts';
 import { registerRunner } from '../../../src/platform/deployments/runners.ts';
@@ -46,6 +49,7 @@ export type SceneOptions = {
   readonly settings?: Partial<BuilderSettings>;
   readonly workloads?: Workloads;
   readonly env?: NodeJS.ProcessEnv;
+  readonly onError?: () => void;
 };
 
 export type RevisionOptions = {
@@ -53,6 +57,7 @@ export type RevisionOptions = {
   readonly configPath?: string;
   /** Another one than that of the content. */
   readonly sha256?: string;
+  readonly secrets?: Readonly<Record<string, string>>;
 };
 
 export type BuilderScene = Awaited<ReturnType<typeof createBuilderScene>>;
@@ -64,6 +69,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Log;
 
 export async function createBuilderScene() {
   const [scene, scratch] = await Promise.all([createDeploymentScene(), createScratch()]);
+  const { vault } = scene;
   const { connection, store } = scene.database;
   const notifications = openNotifications({ connection, onLost: () => undefined, onError: fail });
   const machineId = randomUUID();
@@ -78,6 +84,7 @@ export async function createBuilderScene() {
     createBuilder({
       ...{ store, notifications, workloads: createPlainWorkloads(), sources, directory, log },
       claimer: { runnerId: randomUUID(), machineId },
+      openMask: (task) => openSecretMask({ vault, db: store.db }, task, task.secretsVersion),
       ...{ settings: defaultBuilderSettings, node: process.execPath, intervalMs: 500 },
       // Without pip, which takes a second to be asked.
       env: { PATH: join(scratch.path, 'npm') },
@@ -100,7 +107,7 @@ export async function createBuilderScene() {
     async addRevision(
       deployment: Deployment,
       source: Files | Uint8Array,
-      { config = {}, configPath, sha256 }: RevisionOptions = {},
+      { config = {}, configPath, sha256, secrets = {} }: RevisionOptions = {},
     ): Promise<string> {
       const content = source instanceof Uint8Array ? source : pack(source as Files);
       const stored = await sources.write('sources', one(content));
@@ -114,8 +121,12 @@ export async function createBuilderScene() {
           ...{ size_bytes: String(stored.size), sha256: sha256 ?? stored.sha256, expires_at: new Date() },
         })
         .execute();
+      const given = Object.entries(secrets).map(([name, value]) => ({ name, value: new Secret(value) }));
+      const owner = { workspaceId, deploymentId: id };
+      await vault.prepare();
+      const secretsVersion = await store.write((trx) => replaceSecrets({ vault, trx }, owner, 0, given));
       const revisionId = await scene.addRevision(deployment, {
-        config,
+        ...{ config, secretsVersion },
         source: { source_tarball_path: objectPath, langgraph_config_path: configPath ?? null },
       });
       await notify(store.db, 'deployments', id);
@@ -123,7 +134,7 @@ export async function createBuilderScene() {
     },
     /** Runs until it is disposed. */
     async start(options: SceneOptions = {}) {
-      const { settings = {}, env, workloads = createPlainWorkloads() } = options;
+      const { settings = {}, env, onError, workloads = createPlainWorkloads() } = options;
       const runnerId = randomUUID();
       await registerRunner(store.db, { id: runnerId, machineId, host: 'host', pid: process.pid });
       const ends = new Map<string, string>();
@@ -133,6 +144,7 @@ export async function createBuilderScene() {
         settings: { ...defaultBuilderSettings, ...settings },
         onEnd: ({ revisionId, outcome }) => ends.set(revisionId, outcome),
         ...(env === undefined ? {} : { env }),
+        ...(onError === undefined ? {} : { log: { ...log, error: onError } as Log }),
       });
       const ending = new AbortController();
       const running = builder.run(ending.signal);

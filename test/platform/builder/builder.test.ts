@@ -129,6 +129,20 @@ describe('a source', () => {
     ]);
   });
 
+  it('shows no secret of its deployment in its log or its reason, although its archive has it', async () => {
+    const deployment = await scene.addDeployment();
+    const value = 'canary-of-a-deployment';
+    const print = `console.log("key: ${value}"); process.exit(3)`;
+    const files = { ...graphFile, ...script(print) };
+    const options = { config: { build_command: `node script.mjs ${value}` }, secrets: { KEY: value } };
+    const revisionId = await scene.addRevision(deployment, files, options);
+    await become(revisionId, 'BUILD_FAILED');
+    await whenLogged(deployment, revisionId, /failed: it ended with code 3$/);
+    const log = await scene.logOf(deployment, revisionId);
+    expect(log).toContain('INFO key: ***');
+    expect([...log, await scene.reasonOf(revisionId)].join()).not.toContain(value);
+  });
+
   it('that asks for its own installation is not installed by its lock file', async () => {
     const deployment = await scene.addDeployment();
     const config = { install_command: 'node -e console.log(1)' };

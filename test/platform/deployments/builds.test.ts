@@ -47,7 +47,7 @@ describe('the next build', () => {
     const task = await claim(await addBuilder());
     expect(task).toEqual({
       ...{ buildId: expect.any(String), attempt: 1, revisionId, number: 1 },
-      ...{ deploymentId: deployment.id, deploymentName: deployment.name },
+      ...{ deploymentId: deployment.id, deploymentName: deployment.name, secretsVersion: 0 },
       ...{ workspaceId: deployment.workspaceId, organizationId: deployment.organizationId },
       ...{ sourcePath: `${source.source_tarball_path}/stored`, sourceSha256: 'ab', installCommand: 'npm ci' },
     });
