@@ -14,6 +14,8 @@ export type TextResponse = { readonly textType: string; readonly schema?: z.ZodT
 export type StreamResponse<Source = unknown, Piece = unknown> = {
   readonly streamType: string;
   readonly pieces: 'events' | 'bytes';
+  /** Of bytes that are JSON. */
+  readonly schema?: z.ZodType;
   /** How long the producer of bytes may be silent. */
   readonly silenceMs?: number;
   /** How a stream of events ends when the server drains: by an event `reconnect`, or its connection is cut. */
@@ -34,9 +36,9 @@ export function eventStream<Source = undefined>(
 
 export function byteStream<Source = undefined>(
   streamType: string,
-  limits: Pick<StreamResponse, 'silenceMs'> = {},
+  traits: Pick<StreamResponse, 'silenceMs' | 'schema'> = {},
 ): StreamResponse<Source, Uint8Array> {
-  return { streamType, pieces: 'bytes', ...limits };
+  return { streamType, pieces: 'bytes', ...traits };
 }
 
 /** JSON by its schema, text of a type, a stream, or null: no body. */

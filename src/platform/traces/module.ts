@@ -4,6 +4,7 @@ import type { Module } from '../module.ts';
 import { createIngestionRoutes } from './ingestion/ingestion-routes.ts';
 import { removeLeftSpools } from './ingestion/spool.ts';
 import { createProjectRoutes } from './projects/project-routes.ts';
+import { createQueryRoutes } from './queries/query-routes.ts';
 import { postgresTraceStore } from './store/postgres-trace-store.ts';
 import { removeTraces } from './upkeep/removal.ts';
 
@@ -16,6 +17,7 @@ export const traces: Module = {
     mount(
       [
         ...createProjectRoutes(postgresTraceStore),
+        ...createQueryRoutes({ store: postgresTraceStore }),
         ...createIngestionRoutes(postgresTraceStore, config.traces),
       ],
       { under: PREFIXES },

@@ -20,15 +20,21 @@ export type TraceStore = {
    * `timeout` where that takes longer than a query may.
    */
   queryRuns(db: Reader, query: RunQuery): Promise<readonly FoundRun[]>;
-  /** The payloads of runs, by id. A run that has gone meanwhile is absent. */
+  /** Payloads of runs by id, those that have at most so many stored bytes. A run that has gone meanwhile is absent. */
   readPayloads(
     db: Reader,
     wanted: {
       readonly workspaceId: string;
       readonly runs: readonly RunKey[];
       readonly fields: readonly PayloadField[];
+      readonly maxBytes: number;
     },
   ): Promise<ReadonlyMap<string, Payloads>>;
+  /** One payload in pieces, which are none where there is none. Throws `unavailable` where the run changes meanwhile. */
+  readPayload(
+    db: Reader,
+    wanted: { readonly workspaceId: string; readonly run: RunKey; readonly field: PayloadField },
+  ): AsyncIterable<Buffer>;
   /** The runs below each of the runs, by its id, in the order of their starts; at most `limit` of each kind. */
   readDescendants(
     db: Reader,

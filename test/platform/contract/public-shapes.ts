@@ -24,6 +24,25 @@ function objectOf(required: Properties, optional: Properties = {}): Schema {
   return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) };
 }
 
+const whole: Schema = { type: 'integer' };
+const number: Schema = { type: 'number' };
+
+const run = objectOf(
+  {
+    ...{ id: uuid, name: text, run_type: text, start_time: time, status: text, session_id: uuid },
+    ...{ trace_id: uuid, dotted_order: text, app_path: text },
+  },
+  {
+    ...{ end_time: orNull(time), parent_run_id: orNull(uuid), parent_run_ids: listOf(uuid) },
+    ...{ child_run_ids: listOf(uuid), direct_child_run_ids: listOf(uuid), tags: listOf(text) },
+    ...{ reference_example_id: orNull(uuid), first_token_time: orNull(time), trace_tier: text },
+    ...{ total_tokens: orNull(whole), prompt_tokens: orNull(whole), completion_tokens: orNull(whole) },
+    ...{ total_cost: orNull(text), prompt_cost: orNull(text), completion_cost: orNull(text) },
+    ...{ feedback_stats: orNull({ type: 'object' }), s3_urls: orNull({ type: 'object' }) },
+    ...{ inputs_preview: orNull(text), outputs_preview: orNull(text), in_dataset: flag },
+  },
+);
+
 const keyMembers = [
   { id: uuid, short_key: text, description: text },
   {
@@ -104,7 +123,6 @@ const listener = objectOf(
 );
 
 const sandboxStatus: Schema = { enum: ['provisioning', 'ready', 'failed', 'stopped', 'deleting'] };
-const number: Schema = { type: 'number' };
 const sandbox = objectOf(
   { id: uuid, name: text, status: sandboxStatus, created_at: time, updated_at: time },
   {
@@ -136,6 +154,9 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
       ...{ trace_tier: orNull(text), last_run_start_time_live: orNull(time) },
     },
   ),
+  Run: run,
+  RunPage: objectOf({ runs: listOf(run), cursors: { type: 'object' } }),
+  RunStats: objectOf({ run_count: whole, total_tokens: whole }, { latency_p50: orNull(number) }),
   anything: {},
   Organization: objectOf(
     {

@@ -5,6 +5,8 @@ import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { parseDocument } from '../../../src/platform/proxy-documents/parsed-document.ts';
 import { sealDocument } from '../../../src/platform/proxy-documents/sealed-document.ts';
 import { placeOfProfile } from '../../../src/platform/proxy-profiles/contract.ts';
+import { postgresTraceStore } from '../../../src/platform/traces/store/postgres-trace-store.ts';
+import { partOf } from '../traces/store/trace-scene.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { idPlacesOf, withIdAt } from './id-places.ts';
@@ -30,6 +32,8 @@ export type Scene = { readonly api: PlatformApi; readonly tenant: Tenant };
 export type Fixture = {
   /** The prefix of the path; the first match is used. */
   readonly under: string;
+  /** All when absent. */
+  readonly method?: string;
   /** `isFree`: clients choose the value, it is not the id of a stored resource. */
   readonly isFree?: true;
   make(scene: Scene, before: PathValues): Promise<string>;
@@ -57,8 +61,11 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     { under: '/v1/projects/', make: (scene, { project_id }) => addRevision(scene, project_id) },
   ],
   session_id: [{ under: '/api/v1/sessions/', make: addProject }],
-  // Clients choose it, and may send what follows a run before the run.
-  run_id: [{ under: '/api/v1/runs/', isFree: true, make: async () => randomUUID() }],
+  run_id: [
+    { under: '/api/v1/runs/', method: 'GET', make: addRun },
+    // Clients choose it, and may send what follows a run before the run.
+    { under: '/api/v1/runs/', isFree: true, make: async () => randomUUID() },
+  ],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
@@ -102,6 +109,7 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   snapshot_id: { isFree: true, make: async () => '' },
   id: { make: addProject },
   session_ids: { make: addProject },
+  session: { make: addProject },
 };
 
 /** The role with the fewest permissions, so that no caller is rejected for escalation. */
@@ -144,6 +152,9 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   ...{ snapshot_id: () => null, snapshot_name: () => null, snapshot: () => null },
   // Images are 400.
   ...{ directory: () => '/srv/snapshots/tools', docker_image: () => null, registry_id: () => null },
+  // Of queries of runs.
+  ...{ filter: () => 'eq(name, "a")', trace_filter: () => null, tree_filter: () => 'search("a")' },
+  ...{ search_filter: () => null, cursor: () => null },
   proxy_config: () => ({
     rules: [
       {
@@ -168,10 +179,10 @@ function lastOf({ enum: roles, anyOf = [] }: JsonSchema): unknown {
 }
 
 /** A real value in the tenant for each parameter of the path. */
-export async function fillPath({ path }: Operation, scene: Scene): Promise<PathValues> {
+export async function fillPath({ path, method }: Operation, scene: Scene): Promise<PathValues> {
   let values: PathValues = {};
   for (const name of namesIn(path))
-    values = { ...values, [name]: await fixtureOf(path, name).make(scene, values) };
+    values = { ...values, [name]: await fixtureOf({ path, method }, name).make(scene, values) };
   return values;
 }
 
@@ -212,8 +223,10 @@ function findBrought(part: keyof RouteFixtures, name: string): Fixture | undefin
   return undefined;
 }
 
-export function fixtureOf(path: string, name: string): Fixture {
-  const found = findBrought('inPaths', name) ?? tables[name]?.find(({ under }) => path.startsWith(under));
+export function fixtureOf({ path, method }: Pick<Operation, 'path' | 'method'>, name: string): Fixture {
+  const found =
+    findBrought('inPaths', name) ??
+    tables[name]?.find((one) => path.startsWith(one.under) && (one.method ?? method) === method);
   if (found !== undefined) return found;
   throw new Error(`{${name}} of ${path} has no fixture: add it to test/platform/every-route/fixtures.ts`);
 }
@@ -370,6 +383,13 @@ async function addRevision({ api, tenant }: Scene, deployment_id = ''): Promise<
     ...{ source_config: '{}', source_revision_config: '{}' },
   };
   return idOf(await db.insertInto('revisions').values(row).returning('id').execute());
+}
+
+async function addRun(scene: Scene): Promise<string> {
+  const { api, tenant } = scene;
+  const part = partOf({ project: { rank: 2, id: await addProject(scene) } });
+  await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, tenant.workspaceId, [part]));
+  return part.id;
 }
 
 async function addMember({

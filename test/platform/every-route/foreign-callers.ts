@@ -60,8 +60,8 @@ export function adminIn(tenant: Tenant): Ask {
 }
 
 /** The name of the id that an operation is about; undefined when there is none or clients choose it. */
-export function idIn({ path }: Pick<Operation, 'path'>): string | undefined {
-  return namesIn(path).findLast((name) => fixtureOf(path, name).isFree !== true);
+export function idIn({ path, method }: Pick<Operation, 'path' | 'method'>): string | undefined {
+  return namesIn(path).findLast((name) => fixtureOf({ path, method }, name).isFree !== true);
 }
 
 export function withId(example: Example, id: string, value: string): Example {

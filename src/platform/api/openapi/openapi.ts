@@ -166,7 +166,7 @@ function toSuccess(response: ResponseSchema, status: string) {
 function describe(
   response: NonNullable<ResponseSchema>,
 ): readonly [mediaType: string, schema: z.ZodType | JsonSchema] {
-  if (isStreamResponse(response)) return [response.streamType, { type: 'string' }];
+  if (isStreamResponse(response)) return [response.streamType, response.schema ?? { type: 'string' }];
   if (isTextResponse(response)) return [response.textType, response.schema ?? { type: 'string' }];
   return ['application/json', response];
 }

@@ -5,7 +5,7 @@ import { readDescendants } from './descendants.ts';
 import { readProjectStats } from './project-stats.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { mergeRuns } from './run-merging.ts';
-import { readPayloads } from './run-payloads.ts';
+import { readPayload, readPayloads } from './run-payloads.ts';
 import { queryRuns } from './run-query.ts';
 import { readRunStats } from './run-stats.ts';
 import './trace-rows.ts';
@@ -34,6 +34,7 @@ export const postgresTraceStore: TraceStore = {
   },
   queryRuns,
   readPayloads,
+  readPayload,
   readDescendants,
   readRunStats,
   readProjectStats,

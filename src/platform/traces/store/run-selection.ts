@@ -6,7 +6,16 @@ import type { Condition } from './test-sql.ts';
 
 /** On the table as `r`. The planner knows the bounds of the window, and leaves all other partitions out. */
 export function selectionOf(selection: RunSelection): Condition {
-  if ('ids' in selection) return byIds(selection);
+  return sql<boolean>`${'ids' in selection ? byIds(selection) : byFilters(selection)} and ${isOfProject(selection)}`;
+}
+
+/** Runs of a project that was deleted are removed by a job, and not found before. */
+function isOfProject({ workspaceId }: RunSelection): Condition {
+  return sql<boolean>`r.session_id <> all(array(
+    select session_id from trace_removals where workspace_id = ${workspaceId}))`;
+}
+
+function byFilters(selection: Exclude<RunSelection, { readonly ids: readonly string[] }>): Condition {
   const { workspaceId, projects, window, filter, traceFilter, treeFilter } = selection;
   const conditions = [
     sql<boolean>`r.workspace_id = ${workspaceId}`,
@@ -49,13 +58,16 @@ function within(run: string, { from, to }: RunWindow): Condition {
 }
 
 const DAY_MS = 24 * 3600 * 1000;
+/** A year has four digits. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** By days: runs of a trace that runs at midnight are on both sides of it. */
 function widened(
   { from, to }: RunWindow,
   days: { readonly before: number; readonly after: number },
 ): RunWindow {
-  const shift = (time: string, by: number): string => new Date(Date.parse(time) + by * DAY_MS).toISOString();
+  const shift = (time: string, by: number): string =>
+    new Date(Math.min(Date.parse(time) + by * DAY_MS, LAST_MS)).toISOString();
   return {
     from: shift(from, -days.before),
     ...(to === undefined ? {} : { to: shift(to, days.after) }),

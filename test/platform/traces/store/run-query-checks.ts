@@ -152,6 +152,8 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
       const prod = filterOf(`has(metadata, '{"env":"prod"}')`);
       expect(await namesOf({ window: late, traceFilter: prod })).toHaveLength(2);
       expect(await namesOf({ traceFilter: filterOf('eq(run_type, "llm")') })).toEqual([]);
+      const endless = { ...late, to: '9999-12-31T23:59:59.999999Z' };
+      expect(await namesOf({ window: endless, treeFilter: prod })).toHaveLength(2);
       const failed = filterOf('eq(status, "error")');
       expect((await namesOf({ window: late, treeFilter: failed })).toSorted()).toEqual(['leaf', 'second']);
       expect(await namesOf({ treeFilter: failed, filter: filterOf('eq(is_root, true)') })).toEqual(['root']);
@@ -161,7 +163,7 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
       const { store, database } = open();
       const found = await query();
       const payloads = await store.readPayloads(database.db, {
-        ...{ workspaceId, runs: found, fields: ['inputs', 'outputs'] },
+        ...{ workspaceId, runs: found, fields: ['inputs', 'outputs'], maxBytes: 100 },
       });
       expect(payloads.get(ids.root)).toEqual({ inputs: Buffer.from('{"q":"say \\"hi\\""}'), outputs: null });
       const below = await store.readDescendants(database.db, { workspaceId, runs: found, limit: 100 });
