@@ -1,6 +1,7 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/traces/contract.ts': 'test/platform/control-plane/deployments/deployment-deleting.test.ts',
   'src/platform/traces/filter/comparison.ts': 'test/platform/traces/filter/parser.test.ts',
   'src/platform/traces/filter/fields.ts': 'test/platform/traces/filter/parser.test.ts',
   'src/platform/traces/filter/filter.ts': 'test/platform/traces/filter/parser.test.ts',

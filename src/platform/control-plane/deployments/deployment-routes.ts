@@ -5,15 +5,10 @@ import { inWorkspace, type WorkspaceGrant } from '../../api/access.ts';
 import { createPageQuery } from '../../api/paging.ts';
 import { defineRoute, type Route, UNTRACKED_READ } from '../../api/route.ts';
 import type { Transaction } from '../../store/database.ts';
+import { type Deleted, deleteDeployment, toDeletionScope } from './deployment-deleting.ts';
 import { deploymentChange, newDeployment, shownDeployment, shownStatuses } from './deployment-schema.ts';
 import { listDeployments, readDeployment } from './deployments.ts';
-import {
-  changeDeployment,
-  createDeployment,
-  deleteDeployment,
-  type Write,
-  type Writing,
-} from './deployment-writing.ts';
+import { changeDeployment, createDeployment, type Write, type Writing } from './deployment-writing.ts';
 
 const MAX_DELETED = 100;
 
@@ -21,8 +16,14 @@ const ids = z.array(z.guid()).max(MAX_DELETED);
 const params = z.strictObject({ deployment_id: z.guid() });
 const all = { path: '/v2/deployments', tag: 'Deployments' } as const;
 const one = { path: '/v2/deployments/{deployment_id}', tag: 'Deployments', params } as const;
-/** Known to clients: there are no tracing projects here, and nothing else makes revisions. */
+/** Known to clients: nothing else makes revisions. */
 export const withoutEffect = z.string().max(16).optional().describe('Without effect');
+/** As clients in several languages write it. */
+const deletesProject = z
+  .enum(['true', 'false', 'True', 'False', '1', '0'])
+  .default('false')
+  .describe('Also delete the tracing project of the name of the deployment, with its runs')
+  .transform((text) => /^[tT1]/.test(text));
 
 export function createDeploymentRoutes(writing: Writing): readonly Route[] {
   return [listRoute, createRoute(writing), deleteManyRoute, readRoute, changeRoute(writing), deleteRoute];
@@ -103,13 +104,12 @@ const deleteRoute = defineRoute({
   summary: 'Delete a deployment: it is gone when nothing of it runs any more',
   access: inWorkspace('deployments:delete'),
   tracking: { operation: 'delete_deployment' },
-  query: z.strictObject({ delete_tracing_project: withoutEffect }),
+  query: z.strictObject({ delete_tracing_project: deletesProject }),
   responses: { 204: null },
   failures: [404],
   async handle(call) {
     const id = call.params.deployment_id;
-    const name = await deleteDeployment(toWrite(call), id);
-    return { resources: [id], resourceNames: [name] };
+    return toResources([await deleteDeployment(toWrite(call), id, toDeletionScope(call))]);
   },
 });
 
@@ -126,26 +126,35 @@ const deleteManyRoute = defineRoute({
   summary: 'Delete several deployments; 207 where there is none of some ids',
   access: inWorkspace('deployments:delete'),
   tracking: { operation: 'delete_deployment' },
-  query: z.strictObject({ deployment_ids: ids.min(1) }),
+  query: z.strictObject({ deployment_ids: ids.min(1), delete_tracing_project: deletesProject }),
   responses: { 200: deleted, 207: deleted },
   async handle(call) {
-    const names = new Map<string, string>();
+    const scope = toDeletionScope(call);
+    const gone: Deleted[] = [];
     const failed: { readonly deployment_id: string; readonly detail: string }[] = [];
     // In one order, so that two such requests do not wait for each other.
     for (const id of [...new Set(call.query.deployment_ids)].toSorted())
       try {
-        names.set(id, await deleteDeployment(toWrite(call), id));
+        gone.push(await deleteDeployment(toWrite(call), id, scope));
       } catch (error) {
         if (!(error instanceof DomainError) || error.kind !== 'not_found') throw error;
         failed.push({ deployment_id: id, detail: error.message });
       }
     return {
       status: failed.length === 0 ? (200 as const) : (207 as const),
-      body: { deleted: [...names.keys()], failed },
-      ...{ resources: [...names.keys()], resourceNames: [...names.values()] },
+      body: { deleted: gone.map(({ id }) => id), failed },
+      ...toResources(gone),
     };
   },
 });
+
+/** Of the deployments and of the tracing projects that went with them. */
+function toResources(gone: readonly Deleted[]) {
+  const all = gone.flatMap(({ id, name, projectId }) =>
+    [id, projectId].flatMap((one) => (one === undefined ? [] : [{ id: one, name }])),
+  );
+  return { resources: all.map(({ id }) => id), resourceNames: all.map(({ name }) => name) };
+}
 
 export function toWrite(call: WorkspaceGrant & { readonly db: Transaction }): Write {
   const { db, workspaceId, caller } = call;

@@ -1,9 +1,8 @@
-// What changes a deployment: it is created, changed, deployed again, deleted. Whatever asks for a revision makes one.
+// What changes a deployment: it is created, changed, deployed again. Whatever asks for a revision makes one.
 import { randomUUID } from 'node:crypto';
 import { DomainError } from '../../../base/domain-error.ts';
 import { Secret } from '../../../base/secret.ts';
 import type { z } from '../../../base/schema.ts';
-import { beginDeletion } from '../../deployments/deployment-deletion.ts';
 import { replaceSecrets } from '../../deployments/deployment-secrets.ts';
 import type {
   DeploymentSource,
@@ -13,6 +12,7 @@ import type {
 import { notifyOfDeployment } from '../../deployments/revision-moves.ts';
 import { isDuplicate, type Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
+import { ensureTracingProject } from '../../traces/contract.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { hasStoredSource, takeSource } from '../sources/uploads.ts';
 import { findKeptBuild } from './kept-builds.ts';
@@ -23,7 +23,7 @@ import {
   requirePendingQuota,
 } from './deployment-quotas.ts';
 import type { DeploymentChange, NewDeployment } from './deployment-schema.ts';
-import { type DeploymentRow, findDeployment, lockDeployment } from './deployments.ts';
+import { type DeploymentRow, lockDeployment } from './deployments.ts';
 import { requireListener } from './listener-choice.ts';
 import { createRevision, findRevision } from './revisions.ts';
 import type { newSecrets } from './secret-names.ts';
@@ -59,6 +59,7 @@ export async function createDeployment(
   await requireListener(db, workspaceId, config);
   const deployment = await insert(write, given, source);
   await requireDeploymentQuota(db, workspaceId, writing.quotas);
+  await ensureTracingProject(db, workspaceId, deployment.name);
   const secretsVersion = await setSecrets(writing, write, deployment, given.secrets);
   const change = { config: mergeConfig({}, config), source: mergeConfig({}, revision) };
   await deploy(writing, write, deployment, { ...change, isNewSource: true, secretsVersion });
@@ -266,14 +267,4 @@ async function findBuild(
     .where('deployment_id', '=', deploymentId)
     .where('id', '=', buildId)
     .executeTakeFirst();
-}
-
-/** Its name. Again for one that is being deleted: nothing more happens. Throws `not_found`. */
-export async function deleteDeployment({ db, workspaceId, actor }: Write, id: string): Promise<string> {
-  await lockQuotas(db, workspaceId);
-  const { name, status } = await findDeployment(db, workspaceId, id);
-  if (status === 'AWAITING_DELETE') return name;
-  await lockDeployment(db, workspaceId, id);
-  await beginDeletion(db, id, actor);
-  return name;
 }

@@ -138,7 +138,7 @@ describe('a deployment', () => {
 
   it('is deleted, and its name is free', async () => {
     const { id, name } = await scene.create();
-    expect((await scene.ask('DELETE', `${one(id)}?delete_tracing_project=true`)).status).toBe(204);
+    expect((await scene.ask('DELETE', one(id))).status).toBe(204);
     const { operation, record } = await scene.lastEvent();
     expect([operation, record.enrichments.resource_ids]).toEqual(['delete_deployment', [id]]);
     const gone = await scene.ask('GET', one(id));
