@@ -183,6 +183,9 @@ function* queryProbes(example: Example): Generator<Sent> {
   const { path, ask } = plain(example);
   for (const parameter of operation.parameters.filter((one) => one.in === 'query')) {
     const { name, schema } = parameter;
+    // The others that must be there.
+    const { [name]: _, ...others } = example.query;
+    const rest = toQuery(others).replace('?', '&');
     const numbers = [schema.minimum, schema.maximum].filter((one) => one !== undefined);
     const texts = [
       ...QUERY_TEXTS,
@@ -199,7 +202,7 @@ function* queryProbes(example: Example): Generator<Sent> {
           isValid: isValidText(parameter, text),
           ask,
         },
-        path: (values) => path(values, `?${new URLSearchParams([[name, text]])}`),
+        path: (values) => path(values, `?${new URLSearchParams([[name, text]])}${rest}`),
       };
     const isList = typesOf(schema).includes('array');
     const twice = new URLSearchParams([0, 1].map(() => [name, valid[0] ?? '1']));
@@ -207,7 +210,7 @@ function* queryProbes(example: Example): Generator<Sent> {
       what: `${name} twice`,
       operation,
       isValid: isList ? undefined : false,
-      path: (values) => path(values, `?${twice}`),
+      path: (values) => path(values, `?${twice}${rest}`),
       ask,
     };
     for (const raw of ['%', '%ff', '%zz', '%ED%A0%80', '%F0%9F%98%80', '%00'])
@@ -215,7 +218,7 @@ function* queryProbes(example: Example): Generator<Sent> {
         what: `${name}=${raw}`,
         operation,
         isValid: undefined,
-        path: (values) => path(values, `?${name}=${raw}`),
+        path: (values) => path(values, `?${name}=${raw}${rest}`),
         ask,
       };
     const many = new URLSearchParams(Array.from({ length: 2000 }, () => [name, canary]));
@@ -223,7 +226,7 @@ function* queryProbes(example: Example): Generator<Sent> {
       what: `${name} two thousand times`,
       operation,
       isValid: false,
-      path: (values) => path(values, `?${many}`),
+      path: (values) => path(values, `?${many}${rest}`),
       ask,
     };
   }
