@@ -27,6 +27,18 @@ export async function finishInSlices<T>(steps: Steps<T>, now: () => number = mon
   }
 }
 
+/** To be awaited between two steps: it lets others go on where the steps since then have taken a millisecond. */
+export type Pace = () => Promise<void>;
+
+export function createPace(now: () => number = monotonicMs): Pace {
+  let endMs = now() + SLICE_MS;
+  return async () => {
+    if (now() < endMs) return;
+    await nextTurn();
+    endMs = now() + SLICE_MS;
+  };
+}
+
 /** Resolves after the I/O that is ready has been handled. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {

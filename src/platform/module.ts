@@ -20,7 +20,7 @@ export type Module = {
    */
   routes?(wiring: Wiring): readonly Route[];
   /** What clients learn of it from `/info`. */
-  readonly info?: Info;
+  info?(config: PlatformConfig): Info;
   /** A job runs in the processes that work, and may be sent by all. */
   readonly jobs?: readonly Job[];
   /** Files in its folder `migrations`. Their numbers order them among those of all modules. */

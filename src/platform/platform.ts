@@ -107,7 +107,7 @@ export async function openPlatform(
   await jobs.work();
   isStarted = true;
   if (admission !== undefined) {
-    const info = modules.flatMap((module) => module.info ?? []);
+    const info = modules.flatMap((module) => module.info?.(config) ?? []);
     const describe = service?.withDocuments ?? withDocuments;
     const routes = describe({ routes: createRoutes(wiring, modules), version, info, isReady });
     const onFinished = (finished: FinishedRequest): void => exposed?.metrics.onFinished(finished);

@@ -498,6 +498,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/workload/running-workload.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-files.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-starter.ts': 'test/workload/workloads.test.ts',
+  'src/platform/traces/ingestion/json-number.ts': 'test/platform/traces/ingestion/json-scanner.test.ts',
   'src/platform/traces/ingestion/invalid-json.ts': 'test/platform/traces/ingestion/json-scanner.test.ts',
   'src/platform/traces/ingestion/beginning.ts': 'test/platform/traces/ingestion/value-sketch.test.ts',
   'src/platform/traces/ingestion/collected-runs.ts':
@@ -505,6 +506,9 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/ingestion/field-writer.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/request-memory.ts':
     'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/part-body.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
+  'src/platform/traces/ingestion/part-name.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
+  'src/platform/traces/ingestion/sliced-body.ts': 'test/platform/traces/ingestion/batch-runs.test.ts',
   'src/platform/traces/ingestion/run-reader.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/run-schema.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/single-run.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',

@@ -1,6 +1,6 @@
 // Work in steps gives the same result however it is run, and in slices it leaves turns to others.
 import { describe, expect, it } from 'vitest';
-import { finish, finishInSlices, type Steps } from '../../src/base/steps.ts';
+import { createPace, finish, finishInSlices, type Steps } from '../../src/base/steps.ts';
 
 function* sumTo(count: number, done: number[] = []): Steps<number> {
   let sum = 0;
@@ -54,5 +54,29 @@ describe('work in steps', () => {
   it('fails as the work does', async () => {
     expect(() => finish(failAfter(2))).toThrow('the work failed');
     await expect(finishInSlices(failAfter(2))).rejects.toThrow('the work failed');
+  });
+});
+
+describe('a pace', () => {
+  it('lets others go on once the steps have taken a millisecond, and not before', async () => {
+    let at = 0;
+    const pace = createPace(() => at);
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      if (turns < 100) setImmediate(count);
+    };
+    setImmediate(count);
+    for (let step = 0; step < 3; step += 1) {
+      at += 0.25;
+      await pace();
+    }
+    expect(turns).toBe(0);
+    at += 0.25;
+    await pace();
+    expect(turns).toBe(1);
+    await pace();
+    expect(turns).toBe(1);
+    turns = 100;
   });
 });

@@ -180,12 +180,16 @@ describe('a platform on DATABASE_URL', SLOW, () => {
         sallyport: expect.stringMatching(/^\d+\.\d+\.\d+/),
         git_sha: null,
         license_expiration_time: null,
-        batch_ingest_config: {},
-        instance_flags: {},
+        batch_ingest_config: {
+          use_multipart_endpoint: true,
+          ...{ scale_up_qsize_trigger: 1000, scale_up_nthreads_limit: 16, scale_down_nempty_trigger: 4 },
+          ...{ size_limit: 100, size_limit_bytes: 20_971_520 },
+        },
+        instance_flags: { zstd_compression_enabled: true, gzip_body_enabled: true },
         customer_info: null,
       },
     ]);
-    expect(await ask('/api/v1/info')).toEqual(await ask('/info'));
+    for (const prefix of ['/api', '/api/v1']) expect(await ask(`${prefix}/info`)).toEqual(await ask('/info'));
     expect(await ask('/openapi.json')).toEqual([200, expect.objectContaining({ openapi: '3.1.1' })]);
     expect(await ask('/nothing')).toEqual([404, { detail: expect.any(String), code: 'no_route' }]);
     expect(await ask('/ok', 'DELETE')).toEqual([405, { detail: expect.any(String), code: 'method' }]);

@@ -60,7 +60,7 @@ function createEcho(name: string, steps: string[], isTaken: PromiseWithResolvers
   return {
     name,
     jobs: [job],
-    info: { instance_flags: { [name]: true } },
+    info: () => ({ instance_flags: { [name]: true } }),
     routes: ({ send }) => [
       defineRoute({
         ...{ method: 'POST', path: `/v1/${name}`, tag: 'Test', summary: 'Send a job' },

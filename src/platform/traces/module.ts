@@ -22,6 +22,15 @@ export const traces: Module = {
       ],
       { under: PREFIXES },
     ),
+  // By it clients choose how they send: all runs in one multipart body, compressed.
+  info: ({ traces: { maxSentBytes } }) => ({
+    batch_ingest_config: {
+      use_multipart_endpoint: true,
+      ...{ scale_up_qsize_trigger: 1000, scale_up_nthreads_limit: 16, scale_down_nempty_trigger: 4 },
+      ...{ size_limit: 100, size_limit_bytes: maxSentBytes },
+    },
+    instance_flags: { zstd_compression_enabled: true, gzip_body_enabled: true },
+  }),
   async start({ config }) {
     await removeLeftSpools(config.traces.spoolDirectory);
     return undefined;

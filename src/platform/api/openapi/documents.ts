@@ -37,7 +37,7 @@ export function withDocuments({ routes, version, info = [], isReady }: DocumentO
     }),
     defineRoute({
       ...open('/info', 'Versions, and what clients may send'),
-      aliases: ['/api/v1/info'],
+      aliases: ['/api/v1/info', '/api/info'],
       responses: { 200: infoSchema },
       handle: async () => ({ body: shown }),
     }),

@@ -49,7 +49,10 @@ export class FieldWriter implements Tap {
     if (this.#large === undefined) return;
     const pieces = this.#pieces;
     this.#pieces = [];
-    for (const piece of pieces) await this.#large.push(piece);
+    for (const piece of pieces) {
+      await this.#large.push(piece);
+      await this.#memory.pace();
+    }
   }
 
   /** Undefined for null. Throws as `drain`. */

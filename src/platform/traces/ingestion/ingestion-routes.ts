@@ -1,7 +1,7 @@
 // Routes by which clients send runs. A body is read, checked and spooled before the transaction, which then writes all of it or nothing.
 import { z } from '../../../base/schema.ts';
 import { inWorkspace } from '../../api/access.ts';
-import { byteUpload } from '../../api/body/upload.ts';
+import { byteUpload, multipartUpload } from '../../api/body/upload.ts';
 import { traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { Wiring } from '../../module.ts';
@@ -9,6 +9,8 @@ import type { Transaction } from '../../store/database.ts';
 import { placeParts } from '../projects/project-placing.ts';
 import type { RunPart } from '../runs/run-part.ts';
 import type { TraceStore } from '../trace-store.ts';
+import { readBatchRuns } from './batch-runs.ts';
+import { readMultipartRuns } from './multipart-runs.ts';
 import { HELD_BYTES, RequestMemory } from './request-memory.ts';
 import { readSingleRun } from './single-run.ts';
 
@@ -27,6 +29,8 @@ const shared = {
   responses: { 202: z.strictObject({}) },
 } as const;
 
+/** Of boundaries and headers of parts: clients count the bytes of runs alone. */
+const FRAMING_BYTES = 512 * 1024;
 /** Each request also holds buffers of its decoder and of its compressor. */
 const REQUEST_BYTES = 2 * HELD_BYTES;
 
@@ -40,6 +44,7 @@ export function createIngestionRoutes(
       maxSentBytes: settings.maxSentBytes,
       maxBytes: settings.maxContentBytes,
       maxRatio: settings.maxRatio,
+      parts: settings.maxParts,
     },
     receive: async (read) => {
       const memory = new RequestMemory(settings.spoolDirectory);
@@ -55,11 +60,17 @@ export function createIngestionRoutes(
       return { body: {} };
     },
   };
-  return [postRoute(parts), patchRoute(parts)];
+  return [multipartRoute(parts), batchRoute(parts), postRoute(parts), patchRoute(parts)];
 }
 
 type Parts = {
-  readonly limits: { heldBytes: number; maxSentBytes: number; maxBytes: number; maxRatio: number };
+  readonly limits: {
+    readonly heldBytes: number;
+    readonly maxSentBytes: number;
+    readonly maxBytes: number;
+    readonly maxRatio: number;
+    readonly parts: number;
+  };
   /** Closes the memory where the reading fails. */
   receive(read: (memory: RequestMemory) => Promise<readonly RunPart[]>): Promise<Received>;
   write(
@@ -96,6 +107,35 @@ const patchRoute = ({ limits, receive, write }: Parts): Route =>
     prepare: ({ upload, params }) => {
       const context = { kind: 'patch', id: params.run_id.toLowerCase(), now: Date.now() } as const;
       return receive((memory) => readSingleRun(upload, memory, context));
+    },
+    handle: (call, received) => write(call, received),
+    settle,
+  });
+
+const multipartRoute = ({ limits, receive, write }: Parts): Route =>
+  defineRoute({
+    ...shared,
+    method: 'POST',
+    path: '/runs/multipart',
+    summary: 'Send runs and their payloads as parts, which may be in any order',
+    upload: multipartUpload({ ...limits, maxSentBytes: limits.maxSentBytes + FRAMING_BYTES }),
+    failures: [404],
+    prepare: ({ upload }) => receive((memory) => readMultipartRuns(upload, memory, Date.now())),
+    handle: (call, received) => write(call, received),
+    settle,
+  });
+
+const batchRoute = ({ limits, receive, write }: Parts): Route =>
+  defineRoute({
+    ...shared,
+    method: 'POST',
+    path: '/runs/batch',
+    summary: 'Send runs as an object with the lists post and patch',
+    upload: byteUpload(['application/json'], limits),
+    failures: [404],
+    prepare: ({ upload }) => {
+      const context = { now: Date.now(), maxRuns: limits.parts };
+      return receive((memory) => readBatchRuns(upload, memory, context));
     },
     handle: (call, received) => write(call, received),
     settle,

@@ -1,6 +1,7 @@
 // JSON as bytes that arrive in pieces, checked byte by byte (RFC 8259) and never held: a handler learns which values there are near the
 // top, and may take the bytes of any of them. Memory is a byte for each level, so that a text of any size costs what it is long.
 import { InvalidJson } from './invalid-json.ts';
+import { firstOfNumber, isDigit, isNumberDone, mayRepeatDigits, nextOfNumber } from './json-number.ts';
 import { Utf8Check } from './utf8-check.ts';
 
 /** Takes the bytes of one value, from its first to its last; a piece of them is valid until the call returns. */
@@ -26,7 +27,6 @@ const MAX_NAME_BYTES = 1_024;
 const [VALUE, FIRST_VALUE, FIRST_NAME, NAME, COLON, AFTER, STRING, ESCAPE, HEX, LITERAL] = [
   0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
 ];
-const [MINUS, ZERO, INTEGER, POINT, FRACTION, EXPONENT, SIGN, DIGITS] = [10, 11, 12, 13, 14, 15, 16, 17];
 
 const LITERALS: ReadonlyMap<number, Buffer> = new Map(
   ['true', 'false', 'null'].map((text) => [text.charCodeAt(0), Buffer.from(text)]),
@@ -35,7 +35,7 @@ const LITERALS: ReadonlyMap<number, Buffer> = new Map(
 export class JsonScanner {
   readonly #handler: ScanHandler;
   /** The deepest level whose values are reported. */
-  readonly #reported: number;
+  #reported: number;
   readonly #utf8 = new Utf8Check();
   /** Of each level that is open: 1 for an object. */
   #levels = new Uint8Array(64);
@@ -60,6 +60,11 @@ export class JsonScanner {
     this.#reported = reportedDepth;
   }
 
+  /** From now on no value below this level is reported, neither that it begins nor that it ends. */
+  reportTo(depth: number): void {
+    this.#reported = Math.min(depth, this.#reported);
+  }
+
   /** Throws InvalidJson, and what the handler throws. */
   push(piece: Uint8Array): void {
     if (!this.#utf8.push(piece)) throw this.#invalid('The text is not UTF-8', 0);
@@ -74,7 +79,8 @@ export class JsonScanner {
   /** Throws InvalidJson for a text that ends too early. */
   end(): void {
     this.#tapFrom = 0;
-    if (!this.#hasEnded && this.#depth === 0 && this.#isNumberDone()) this.#endValue(new Uint8Array(), 0);
+    if (!this.#hasEnded && this.#depth === 0 && isNumberDone(this.#state))
+      this.#endValue(new Uint8Array(), 0);
     if (!this.#hasEnded || !this.#utf8.end()) throw this.#invalid('The text ends too early', 0);
   }
 
@@ -144,7 +150,7 @@ export class JsonScanner {
     this.#report(kind, at);
     if (kind === 'object' || kind === 'array') this.#push(kind, at);
     else if (kind === 'string') this.#state = STRING;
-    else if (kind === 'number') this.#state = byte === 0x2d ? MINUS : byte === 0x30 ? ZERO : INTEGER;
+    else if (kind === 'number') this.#state = firstOfNumber(byte);
     else {
       this.#literal = LITERALS.get(byte) ?? Buffer.alloc(0);
       this.#literalAt = 1;
@@ -233,19 +239,21 @@ export class JsonScanner {
     else throw this.#invalid('An escape is not valid', at);
   }
 
-  #inNumber(piece: Uint8Array, at: number, byte: number): number {
+  #inNumber(piece: Uint8Array, from: number, first: number): number {
+    let [at, byte] = [from, first];
+    while (isDigit(byte) && mayRepeatDigits(this.#state)) {
+      at += 1;
+      if (at === piece.length) return at;
+      byte = piece[at] as number;
+    }
     const next = nextOfNumber(this.#state, byte);
     if (next !== undefined) {
       this.#state = next;
       return at + 1;
     }
-    if (!this.#isNumberDone()) throw this.#invalid('A number is not valid', at);
+    if (!isNumberDone(this.#state)) throw this.#invalid('A number is not valid', at);
     this.#endValue(piece, at);
     return at;
-  }
-
-  #isNumberDone(): boolean {
-    return [ZERO, INTEGER, FRACTION, DIGITS].includes(this.#state);
   }
 
   #invalid(message: string, at: number): InvalidJson {
@@ -259,10 +267,6 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= 0x30 && byte <= 0x39;
-}
-
 function isHex(byte: number): boolean {
   return isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
 }
@@ -273,21 +277,6 @@ function kindOf(byte: number): ValueKind | undefined {
   if (byte === 0x22) return 'string';
   if (byte === 0x2d || isDigit(byte)) return 'number';
   return LITERALS.has(byte) ? 'literal' : undefined;
-}
-
-/** Undefined where the number does not go on with this byte. */
-function nextOfNumber(state: number, byte: number): number | undefined {
-  const isExponent = (byte | 0x20) === 0x65;
-  if (isDigit(byte)) {
-    if (state === MINUS) return byte === 0x30 ? ZERO : INTEGER;
-    if (state === ZERO) return undefined;
-    if (state === INTEGER) return INTEGER;
-    return state === POINT || state === FRACTION ? FRACTION : DIGITS;
-  }
-  if (byte === 0x2e) return state === ZERO || state === INTEGER ? POINT : undefined;
-  if (isExponent) return [ZERO, INTEGER, FRACTION].includes(state) ? EXPONENT : undefined;
-  if (byte === 0x2b || byte === 0x2d) return state === EXPONENT ? SIGN : undefined;
-  return undefined;
 }
 
 /** Undefined for one that is too long. */

@@ -1,5 +1,6 @@
 // How much of a request is held in memory until it is written. What is beyond that is spooled.
 import { BodyError } from '../../../base/http/body-error.ts';
+import { createPace, type Pace } from '../../../base/steps.ts';
 import type { Payload } from '../runs/payload.ts';
 import type { RunValues, SpooledValues } from '../runs/run-part.ts';
 import { Spool } from './spool.ts';
@@ -17,6 +18,8 @@ export class RequestMemory {
   readonly #spool: Spool;
   #left: number;
   #factsLeft = FACTS_BYTES;
+  /** Between two steps of reading the request. */
+  readonly pace: Pace = createPace();
 
   constructor(directory: string, heldBytes: number = HELD_BYTES) {
     this.#spool = new Spool(directory);

@@ -8,6 +8,7 @@ import { JsonScanner, type ScanHandler } from './json-scanner.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { RunReader } from './run-reader.ts';
 import type { FactsContext } from './run-schema.ts';
+import { inSlices } from './sliced-body.ts';
 
 type Context = Pick<FactsContext, 'kind' | 'id' | 'now'>;
 
@@ -46,7 +47,7 @@ export async function readRun(body: AsyncIterable<Uint8Array>, { memory, loc, is
   };
   const scanner = new JsonScanner(handler, 1);
   try {
-    for await (const piece of body) {
+    for await (const piece of inSlices(body, memory.pace)) {
       scanner.push(piece);
       await reader.settle();
     }

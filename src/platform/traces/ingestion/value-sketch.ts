@@ -20,7 +20,7 @@ export class ValueSketch {
   readonly #builder: SketchBuilder;
 
   constructor(field: DerivedField) {
-    this.#builder = new SketchBuilder(field);
+    this.#builder = new SketchBuilder(field, (depth) => this.#scanner.reportTo(depth));
     this.#scanner = new JsonScanner(this.#builder, MAX_DEPTH);
   }
 
@@ -38,6 +38,7 @@ export class ValueSketch {
 
 class SketchBuilder implements ScanHandler {
   readonly #field: DerivedField;
+  readonly #reportTo: (depth: number) => void;
   readonly #open: Container[] = [];
   #root: unknown = null;
   #nodes = MAX_NODES;
@@ -52,8 +53,9 @@ class SketchBuilder implements ScanHandler {
   #isInMessages = false;
   #lacksLast = false;
 
-  constructor(field: DerivedField) {
+  constructor(field: DerivedField, reportTo: (depth: number) => void) {
     this.#field = field;
+    this.#reportTo = reportTo;
   }
 
   open(depth: number, name: string | undefined, kind: ValueKind): Tap | undefined {
@@ -63,7 +65,7 @@ class SketchBuilder implements ScanHandler {
     const isContainer = kind === 'object' || kind === 'array';
     if (isContainer && !isUsage) return this.#openContainer(depth, name, kind);
     this.#nodes -= 1;
-    if (this.#nodes < 0 && !isUsage) return DISCARD;
+    if (this.#nodes < 0 && !isUsage) return this.#passOver();
     const limit = isUsage || kind !== 'string' ? MAX_FOUND_BYTES : Math.max(SHORT_TEXT_BYTES, this.#text);
     this.#taken = { name, kind, tap: new Beginning(limit) };
     return this.#taken.tap;
@@ -77,11 +79,17 @@ class SketchBuilder implements ScanHandler {
       return DISCARD;
     }
     // The members of what is not kept are still looked at, where one of them may be wanted.
-    if (!isKept && !this.#leadsToUsage(depth)) return DISCARD;
+    if (!isKept && !this.#leadsToUsage(depth)) return this.#passOver();
     const value: Container = kind === 'object' ? (Object.create(null) as Record<string, unknown>) : [];
     if (isKept) this.#add(name, value);
     this.#open.push(value);
     return undefined;
+  }
+
+  /** Enough is known. What outputs say of tokens is near the top. */
+  #passOver(): Tap {
+    this.#reportTo(this.#field === 'outputs' ? 3 : this.#field === 'events' ? 1 : 0);
+    return DISCARD;
   }
 
   close(depth: number): void {
@@ -93,7 +101,7 @@ class SketchBuilder implements ScanHandler {
       if (this.#isUsage(depth, taken.name)) this.#noteUsage(depth, value);
       if (this.#nodes >= 0) this.#add(taken.name, value);
     } else if (this.#open.length > depth) {
-      this.#open.pop();
+      this.#open.length = depth;
       if (depth === 1) this.#isInMessages = false;
     }
   }

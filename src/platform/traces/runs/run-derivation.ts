@@ -122,15 +122,29 @@ function toPairs(value: unknown): Pairs {
       pairs[storable(path)] = one === null ? null : storable(String(one).slice(0, MAX_PAIR_TEXT));
       return;
     }
-    for (const [name, member] of Object.entries(one))
-      add(path === '' ? name : `${path}.${name}`, member, depth + 1);
+    const names: Iterable<string | number> = Array.isArray(one) ? one.keys() : Object.keys(one);
+    for (const name of names) {
+      if (left === 0) return;
+      add(path === '' ? String(name) : `${path}.${name}`, (one as Record<string, unknown>)[name], depth + 1);
+    }
   };
   if (typeof value === 'object' && value !== null) add('', value, 0);
   return { ...pairs };
 }
 
 function toText(value: unknown): string {
+  const text = toPlainText(value);
+  if (text !== undefined && !/\\u(?:0000|d[89a-f])/.test(text)) return text.slice(0, MAX_TEXT);
   return storable(JSON.stringify(toStorable(value, { nodes: Infinity })).slice(0, MAX_TEXT));
+}
+
+/** Undefined for a value that is too deep. */
+function toPlainText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A copy whose texts and names are storable, within a number of values. */

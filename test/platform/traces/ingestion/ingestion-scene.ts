@@ -1,6 +1,10 @@
 // A platform with a workspace, runs as clients send them, and what the store has of them.
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
+import { createLog } from '../../../../src/base/log.ts';
+import { noProxies } from '../../../../src/platform/api/client-address.ts';
+import { defaultLimits, type ServerLimits } from '../../../../src/platform/api/limits.ts';
+import { openServer, type Server } from '../../../../src/platform/api/server.ts';
 import { unpackPayload } from '../../../../src/platform/traces/runs/payload.ts';
 import { formatSegment, toMicroseconds } from '../../../../src/platform/traces/runs/run-time.ts';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
@@ -18,14 +22,20 @@ export type IngestionScene = AsyncDisposable & {
   read(id: string, workspaceId?: string): Promise<StoredRun | undefined>;
   /** The name of the project of a run. */
   projectOf(id: string): Promise<string | undefined>;
+  /** A listener in front of it; the address of its `/runs`. */
+  listen(): Promise<string>;
   /** Files of the spool that have a name. */
   spooled(): Promise<readonly string[]>;
 };
 
-export async function createIngestionScene(settings: object = {}): Promise<IngestionScene> {
+export async function createIngestionScene(
+  settings: object = {},
+  limits: Partial<ServerLimits> = {},
+): Promise<IngestionScene> {
   const scratch = await createScratch();
   const api = await createPlatformApi({
     config: { traces: { spool_directory: `${scratch.path}/spool`, ...settings } },
+    limits,
   });
   const addTenant = async () => {
     const organizationId = await api.addOrganization();
@@ -34,6 +44,7 @@ export async function createIngestionScene(settings: object = {}): Promise<Inges
   };
   const [{ workspaceId, key }, other] = [await addTenant(), await addTenant()];
   const { db } = api.database.store;
+  const servers: Server[] = [];
   const read = (id: string, workspace = workspaceId): Promise<StoredRun | undefined> =>
     postgresTraceStore.readRun(db, { workspaceId: workspace, id });
   return {
@@ -44,8 +55,18 @@ export async function createIngestionScene(settings: object = {}): Promise<Inges
       const projects = db.selectFrom('trace_projects').select('name');
       return (await projects.where('id', '=', run?.session_id ?? '').executeTakeFirst())?.name;
     },
+    async listen() {
+      const server = await openServer({
+        ...{ api: api.api, listen: { host: '127.0.0.1', port: 0 }, limits: { ...defaultLimits, ...limits } },
+        ...{ trustedProxies: noProxies, onFinished: () => undefined },
+        log: createLog('silent', { write: () => undefined }),
+      });
+      servers.push(server);
+      return `${server.url}/runs`;
+    },
     spooled: () => readdir(`${scratch.path}/spool`).catch(() => []),
     async [Symbol.asyncDispose]() {
+      for (const server of servers) await server.close();
       await api[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
     },
