@@ -45,6 +45,8 @@ export class Dispatcher {
     const running = new RunningCall(id, this.#send, (of, name, sent) => this.#ask(of, name, sent));
     const app = method === 'http.request' ? new AppCall(id, this.#send, running.signal) : undefined;
     this.#calls.set(id, { running, app });
+    // Its code may hold up this process before it has asked the server for anything.
+    if (method === 'run.start') running.begin();
     const work = app === undefined ? this.#run(id, method, params, running) : this.#serve(app, params);
     void work
       .catch((error: unknown) => {

@@ -25,6 +25,11 @@ export class EventSender {
     this.#send = send;
   }
 
+  /** Tells the server that the call is being worked on, before it has any event. */
+  begin(): void {
+    this.#credit.use(this.#send({ type: 'events', id: this.#id, events: [] }));
+  }
+
   /** Resolves when more may be sent. Rejects with a Refusal for an event that no frame can hold. */
   async emit(events: readonly WorkerEvent[]): Promise<void> {
     for (const event of events) this.#add(event);

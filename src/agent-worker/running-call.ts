@@ -44,6 +44,11 @@ export class RunningCall implements CallContext {
   readonly log = (level: LogLevel, message: string): void =>
     void this.#send({ type: 'log', level, message: message.slice(0, MAX_LOG_CHARS), of: this.#id });
 
+  /** Before code of the deployment runs: from here on the server begins the run nowhere else. */
+  begin(): void {
+    this.#events.begin();
+  }
+
   cancel(reason: CancelReason): void {
     this.#controller.abort(new CallCancelled(reason));
     this.#events.close();

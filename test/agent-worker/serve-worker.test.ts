@@ -42,6 +42,16 @@ const methods = (method: Methods['run.start'] & {}): { readonly methods: Methods
 const CALL = { type: 'call', id: 7, method: 'run.start', params: { run_id: 'r' } } as const;
 
 describe('a call', () => {
+  it('that starts a run says so before the graph does anything', async () => {
+    await using worker = await servedWorker(methods(async () => END));
+    worker.send(CALL);
+    await worker.next();
+    expect(worker.received.slice(-2)).toEqual([
+      { type: 'events', id: 7, events: [] },
+      { type: 'result', id: 7, value: END },
+    ]);
+  });
+
   it('sends the events of one turn together, and then its result', async () => {
     await using worker = await servedWorker(
       methods(async ({ run_id }, { emit }) => {
@@ -136,7 +146,7 @@ describe('a call', () => {
     await using worker = await servedWorker(
       methods(async (_, { signal, emit }) => {
         await emit([{ event: 'custom', data: '1' }]);
-        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
         seen.push(signal.reason);
         await emit([]).catch((error: unknown) => seen.push(error));
         throw new Error('whatever the graph throws then');
@@ -217,7 +227,7 @@ it.each([
   ['the id of a call that runs', CALL, 'the id of a call that runs'],
   ['a result of no call', { type: 'result', id: 1, value: 1 }, 'a result of no call'],
   ['what only a worker sends', { type: 'pong', sequence: 1 }, 'a message pong from the server'],
-  ['credit that was not used', { type: 'credit', id: 7, bytes: 1 }, 'more credit than was used'],
+  ['credit that was not used', { type: 'credit', id: 7, bytes: WINDOW_BYTES }, 'more credit than was used'],
 ])('%s ends the worker', async (_, message, error) => {
   await using worker = await servedWorker(methods(() => new Promise(() => undefined)));
   worker.send(CALL);

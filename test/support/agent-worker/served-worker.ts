@@ -10,8 +10,10 @@ export const LOADED = { library: '1.0.0', hasAuth: false, hasApp: false } as con
 
 export type ServedWorker = AsyncDisposable & {
   send(message: object): void;
-  /** The next message. */
+  /** The next message, but for those that say that a run has begun. */
   next(): Promise<Message>;
+  /** All messages that have come. */
+  readonly received: readonly Message[];
   /** Messages that have come and were not taken. */
   readonly waiting: readonly Message[];
   /** Resolves or rejects as the worker ends. */
@@ -22,15 +24,21 @@ export function serveWith(load: Load): ServedWorker {
   const [ours, theirs] = duplexPair();
   const reader = new FrameReader();
   const waiting: Message[] = [];
+  const received: Message[] = [];
   let wake: (() => void) | undefined;
   ours.on('data', (piece: Buffer) => {
-    for (const payload of reader.read(piece)) waiting.push(parseMessage(payload));
+    for (const payload of reader.read(piece)) {
+      const message = parseMessage(payload);
+      received.push(message);
+      if (message.type !== 'events' || message.events.length > 0) waiting.push(message);
+    }
     wake?.();
   });
   const ended = serveWorker(theirs, load);
   ended.catch(() => undefined);
   return {
     waiting,
+    received,
     ended,
     send: (message) => void ours.write(encodeFrame(message)),
     async next() {

@@ -25,6 +25,9 @@ const actions: Readonly<Record<string, Action>> = {
     await new Promise(setImmediate);
     for (;;);
   },
+  async loopAtOnce() {
+    for (;;);
+  },
   async allocate() {
     const kept: number[][] = [];
     for (;;) kept.push(Array.from({ length: 100_000 }, (_, i) => i + kept.length));

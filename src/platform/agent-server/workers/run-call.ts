@@ -57,8 +57,9 @@ export class RunCall implements WorkerCall {
     if (message.type === 'events') {
       this.#credit.receive(bytes);
       if (this.#isOver) return false;
-      this.#waiting.push({ events: message.events, bytes });
-      this.#handing ??= this.#handOn();
+      // A run begins with a frame that has none.
+      if (message.events.length === 0) this.#grant(bytes);
+      else this.#hand(message.events, bytes);
       return false;
     }
     if (message.type === 'error') this.#end(new WorkerError(message.error));
@@ -71,6 +72,11 @@ export class RunCall implements WorkerCall {
 
   fail(error: WorkerError): void {
     this.#end(error);
+  }
+
+  #hand(events: readonly WorkerEvent[], bytes: number): void {
+    this.#waiting.push({ events, bytes });
+    this.#handing ??= this.#handOn();
   }
 
   async #handOn(): Promise<void> {

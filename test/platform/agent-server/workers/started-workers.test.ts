@@ -181,6 +181,12 @@ describe('a worker', () => {
     expect(JSON.parse(await own.call('graph.schemas', { graph_id: 'a' }))).toMatchObject({ pid });
   });
 
+  it('that a graph holds up from its start goes on with its run until it is ended', async () => {
+    await using own = await startTestWorkers({ pingMs: 20, blockedMs: 60, killMs: 200 });
+    const why = 'did not respond for 0.2 seconds';
+    await expect(own.run(...testRun('loopAtOnce'))).rejects.toMatchObject({ kind: 'blocked', why });
+  });
+
   it('that floods its output is slowed down, and lines are counted', { tags: 'long' }, async () => {
     await workers.run(...testRun('flood'));
     await workers.logged(/lines of a worker were dropped/);
