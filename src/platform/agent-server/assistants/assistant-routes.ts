@@ -46,7 +46,7 @@ const given = {
 };
 const newAssistant = z.object({
   graph_id: z.string(),
-  assistant_id: z.uuid().nullish(),
+  assistant_id: z.guid().nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
   ...given,
 });
@@ -143,7 +143,7 @@ const deleteRoute = ({ gate, deployment }: AssistantParts): Route =>
       'Delete an assistant with all its versions and ended runs, and the threads of its runs on request',
     access: gate.access,
     query: z.object({ delete_threads: z.boolean().default(false) }),
-    responses: { 200: z.array(z.uuid()) },
+    responses: { 200: z.array(z.guid()) },
     failures: [404, 409],
     async prepare(call) {
       const id = idOf(deployment, call.params.assistant_id);

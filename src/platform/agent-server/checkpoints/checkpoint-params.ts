@@ -9,7 +9,7 @@ const name = (maxBytes: number) =>
   z.string().refine((text) => isStorable(text) && Buffer.byteLength(text) <= maxBytes, {
     message: `Input must have at most ${maxBytes} bytes in UTF-8, without U+0000`,
   });
-const thread_id = z.uuid();
+const thread_id = z.guid();
 const checkpoint_ns = name(1_500);
 const checkpoint_id = name(200);
 const channel = name(500);
@@ -53,7 +53,7 @@ const SCHEMAS = {
     put_writes: z.array(z.object(putWrites)),
   }),
   'checkpoint.delete_thread': z.object({ thread_id }),
-  'checkpoint.copy_thread': z.object({ thread_id, to_thread_id: z.uuid() }),
+  'checkpoint.copy_thread': z.object({ thread_id, to_thread_id: z.guid() }),
 };
 
 export type CheckpointParams = { readonly [M in keyof ServerCalls]: z.output<(typeof SCHEMAS)[M]> };

@@ -53,24 +53,27 @@ async function mayWrite(trx: Transaction, { threadId, lease }: CheckpointScope):
   return (await running.where('attempt', '=', lease.attempt).forShare().executeTakeFirst()) !== undefined;
 }
 
-/** To a thread that has none, in a transaction of the caller. */
+/**
+ * To a thread that has none, in a transaction of the caller. In one statement: a run of the thread may write meanwhile, and each
+ * checkpoint is copied with its values.
+ */
 export async function copyCheckpoints(trx: Database, from: string, to: string): Promise<void> {
   await sql`
-    insert into agent_checkpoint_values (thread_id, checkpoint_ns, channel, version, type, value)
-    select ${to}, checkpoint_ns, channel, version, type, value
-    from agent_checkpoint_values where thread_id = ${from}
-  `.execute(trx);
-  await sql`
-    insert into agent_checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id,
-      type, checkpoint, metadata_type, metadata, searched_metadata, versions)
-    select ${to}, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id,
-      type, checkpoint, metadata_type, metadata, searched_metadata, versions
-    from agent_checkpoints where thread_id = ${from}
-  `.execute(trx);
-  await sql`
+    with copied_values as (
+      insert into agent_checkpoint_values (thread_id, checkpoint_ns, channel, version, type, value)
+      select ${to}::uuid, checkpoint_ns, channel, version, type, value
+      from agent_checkpoint_values where thread_id = ${from}
+    ),
+    copied_checkpoints as (
+      insert into agent_checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id,
+        type, checkpoint, metadata_type, metadata, searched_metadata, versions)
+      select ${to}::uuid, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id,
+        type, checkpoint, metadata_type, metadata, searched_metadata, versions
+      from agent_checkpoints where thread_id = ${from}
+    )
     insert into agent_checkpoint_writes
       (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_id, channel, type, value)
-    select ${to}, checkpoint_ns, checkpoint_id, task_id, idx, run_id, channel, type, value
+    select ${to}::uuid, checkpoint_ns, checkpoint_id, task_id, idx, run_id, channel, type, value
     from agent_checkpoint_writes where thread_id = ${from} order by position
   `.execute(trx);
 }

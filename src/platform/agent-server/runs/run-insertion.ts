@@ -81,6 +81,6 @@ const insertRow = defineStatement('insert-agent-run', (db, row: Row) =>
       ${row.metadata}::jsonb, ${row.kwargs}::json, ${row.strategy},
       now() + ${row.afterSeconds}::float8 * interval '1 second', ${row.party}, ${row.isResumable}::boolean,
       ${row.streamedBy}::uuid, case when owner is null then 'pending' else 'running' end,
-      case when owner is null then 0 else 1 end, owner, case when owner is null then null else now() + ${LEASE} end
+      case when owner is null then 0 else 1 end, owner, case when owner is null then null else clock_timestamp() + ${LEASE} end
     from (select ${row.owner}::uuid as owner) one`.compile(db),
 );

@@ -7,9 +7,9 @@ import { MULTITASK_STRATEGIES, RUN_STATUSES, type RunStatus } from './run-rows.t
 const json = withoutPrototype(z.record(z.string(), z.unknown()));
 
 const fields = {
-  run_id: z.uuid(),
-  thread_id: z.uuid(),
-  assistant_id: z.uuid(),
+  run_id: z.guid(),
+  thread_id: z.guid(),
+  assistant_id: z.guid(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
   status: z.enum(RUN_STATUSES),

@@ -41,12 +41,18 @@ export async function claimThread(
     if (made === undefined) throw new Error('no thread was inserted');
     return made;
   }
-  if (found !== undefined) return found;
+  if (found !== undefined) return requireLasting(found);
   const created =
     body.if_not_exists === 'create' ? await insertThread(trx, threadId, false, wanted, assistant) : undefined;
   // Another request may have created it meanwhile, or it is one that the caller must not see.
   const thread = created ?? (await lockThread(trx, threadId, wanted.filter));
   if (thread === undefined) throw noThread();
+  return requireLasting(thread);
+}
+
+/** One that ends with its run would take another one with it, whose client would learn nothing of its end. */
+function requireLasting(thread: ThreadForRun): ThreadForRun {
+  if (thread.isTemporary) throw noThread();
   return thread;
 }
 

@@ -88,7 +88,7 @@ export function formatRunNotice(notice: RunNotice): string {
 
 const OF_THREADS = ['new', 'follow', 'started'] as const;
 const OF_RUNS = ['cancel', 'ended', 'watch', 'events'] as const;
-const ID = z.uuid();
+const ID = z.guid();
 
 /** Undefined for what this version does not know. */
 export function parseRunNotice(payload: string): RunNotice | undefined {

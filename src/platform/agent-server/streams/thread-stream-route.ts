@@ -25,7 +25,7 @@ export function createThreadStreamRoute({ gate, streams }: ThreadStreamRoutePart
     access: gate.access,
     tracking: UNTRACKED_READ,
     failures: [403, 404],
-    params: z.object({ thread_id: z.uuid() }),
+    params: z.object({ thread_id: z.guid().toLowerCase() }),
     // Clients name it either way.
     query: z.object({ stream_modes: z.array(mode).optional(), stream_mode: z.array(mode).optional() }),
     responses: { 200: eventStream<Filter | undefined>({ onDrain: 'cut' }) },

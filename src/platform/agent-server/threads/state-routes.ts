@@ -96,7 +96,7 @@ const atCheckpointRoute = (parts: ThreadParts): Route =>
     path: '/threads/{thread_id}/state/{checkpoint_id}',
     summary: 'Get the state of a thread at a checkpoint',
     access: parts.gate.access,
-    params: threadParams.extend({ checkpoint_id: z.uuid() }),
+    params: threadParams.extend({ checkpoint_id: z.guid() }),
     query: withSubgraphs,
     async prepare(call) {
       const { thread_id: threadId, checkpoint_id } = call.params;

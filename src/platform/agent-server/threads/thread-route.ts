@@ -26,7 +26,9 @@ export const shared = {
   tracking: { untracked: 'the audit log is that of the platform' },
 } as const;
 
-export const threadParams = z.object({ thread_id: z.uuid() });
+/** A UUID of any version: those that create runs of a thread take any too. Streams find its runs by its text. */
+export const threadId = z.guid().toLowerCase();
+export const threadParams = z.object({ thread_id: threadId });
 
 /** Large states are sent here, and any text of a graph. */
 export const STATE_BODY = {

@@ -15,6 +15,7 @@ import {
   shared,
   STATE_BODY,
   THREAD_BODY,
+  threadId,
   type ThreadParts,
   threadParams,
   threadText,
@@ -37,7 +38,7 @@ export function createThreadRoutes(parts: ThreadParts): readonly Route[] {
 }
 
 const newThread = z.object({
-  thread_id: z.uuid().nullish(),
+  thread_id: threadId.nullish(),
   metadata: json.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
   supersteps: z.array(z.unknown()).nullish(),

@@ -8,7 +8,7 @@ import { type Filter, whereVisible } from '../access/filters.ts';
 import { toSearchable } from '../json-for-search.ts';
 import { countBytes, requireSmallPage } from '../page-size.ts';
 import { type Extract, EXTRACT_ROOTS, extractInSteps, parseExtract } from './thread-extract.ts';
-import { json } from './thread-route.ts';
+import { json, threadId } from './thread-route.ts';
 import { THREAD_STATUSES } from './thread-rows.ts';
 import {
   THREAD_FIELDS,
@@ -25,7 +25,7 @@ const conditions = {
   metadata: json.nullish(),
   values: json.nullish(),
   status: z.enum(THREAD_STATUSES).nullish(),
-  ids: z.array(z.uuid()).max(MAX_IDS).nullish(),
+  ids: z.array(threadId).max(MAX_IDS).nullish(),
 };
 
 export const pageShape = {

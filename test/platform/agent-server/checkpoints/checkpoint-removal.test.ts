@@ -1,6 +1,7 @@
 // The checkpoints of a run that is rolled back, and those of a copied thread.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import {
   copyCheckpoints,
   removeRunCheckpoints,
@@ -97,4 +98,43 @@ it('a copy has all, and is independent', async () => {
   expect(await contentOf(copy)).toEqual(before);
   await database.store.write((trx) => removeRunCheckpoints(trx, threadId, first.runId));
   expect(await contentOf(copy)).toEqual(before);
+});
+
+it('a copy has the values of all its checkpoints, also where a run writes meanwhile', async () => {
+  const { threadId, first } = await threadWithOneRun();
+  const copy = await rows.addThread();
+  const { store } = database;
+  const writing = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  // As a run that writes its next checkpoint between two statements of the copy.
+  const run = store.write(async (trx) => {
+    await sql`lock table agent_checkpoints in share mode`.execute(trx);
+    writing.resolve();
+    await mayEnd.promise;
+    const value = Buffer.from('1');
+    const channel = { thread_id: threadId, checkpoint_ns: '', channel: 'c', version: '1' };
+    await trx
+      .insertInto('agent_checkpoint_values')
+      .values({ ...channel, type: 'json', value })
+      .execute();
+    const made = { thread_id: threadId, checkpoint_ns: '', checkpoint_id: '2', run_id: first.runId };
+    const content = { checkpoint: value, metadata: value, searched_metadata: '{}', versions: '{"c": "1"}' };
+    const types = { parent_checkpoint_id: '1', type: 'json', metadata_type: 'json' };
+    await trx
+      .insertInto('agent_checkpoints')
+      .values({ ...made, ...content, ...types })
+      .execute();
+  });
+  await writing.promise;
+  const copying = store.write((trx) => copyCheckpoints(trx, threadId, copy));
+  for (;;) {
+    const { rows: locks } = await sql`
+      select from pg_locks where not granted and relation = 'agent_checkpoints'::regclass`.execute(store.db);
+    if (locks.length > 0) break;
+  }
+  mayEnd.resolve();
+  await Promise.all([run, copying]);
+  const port = createCheckpointPort(store, { threadId: copy, isReadOnly: true });
+  const found = await port.handle('checkpoint.get', { thread_id: copy, checkpoint_ns: '' });
+  expect(found).toMatchObject({ checkpoint_id: '2', values: [{ channel: 'c', version: '1' }] });
 });

@@ -1,8 +1,10 @@
 // Two queues on one real database: which process executes which run and when, and that what was lost is executed again, once.
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Backlog } from '../../../../src/platform/agent-server/queue/backlog.ts';
 import { cancelRuns } from '../../../../src/platform/agent-server/runs/cancellation.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { createQueueScene, type Process, type QueueScene } from './queue-scene.ts';
 
 let scene: QueueScene;
@@ -164,6 +166,15 @@ describe('a run that begins with its creation', () => {
     waited.end();
     await one.ended(third.row.run_id);
     await one.queue.close();
+  });
+
+  it('has a lease from its insertion on, however long its transaction has waited for the thread', async () => {
+    const threadId = await scene.addThread();
+    const { row } = await scene.create({ threadId, owner: randomUUID() });
+    const { rows } = await sql<{ isWhole: boolean }>`
+      select lease_until > created_at + interval '10 seconds' as "isWhole" from agent_runs
+      where run_id = ${row.run_id}`.execute(scene.store.db);
+    expect(rows).toEqual([{ isWhole: true }]);
   });
 
   it('asks for the checkpoint that it names', async () => {

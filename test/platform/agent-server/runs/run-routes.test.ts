@@ -282,6 +282,29 @@ describe('without users', () => {
     expect(refused.status).toBe(409);
     expect(await (await scene.ask('GET', path)).json()).toHaveLength(1);
   });
+
+  it('a thread may have an id of any version, in capitals too, and its runs have their checkpoints', async () => {
+    const threadId = 'aaaaaaaa-1111-1111-1111-111111111111';
+    const path = `/threads/${threadId.toUpperCase()}/runs`;
+    const made = await scene.ask('POST', path, { body: { ...body, if_not_exists: 'create' } });
+    const run = await made.json();
+    expect([made.status, run.thread_id]).toEqual([200, threadId]);
+    const { options, end } = await scene.started(run.run_id);
+    const place = { thread_id: threadId, checkpoint_ns: '' };
+    expect(await options.checkpoints.handle('checkpoint.get', place)).toBeNull();
+    end({ n: 1 });
+    const join = await scene.ask('GET', `/threads/${threadId}/runs/${run.run_id}/join`);
+    expect(await join.json()).toEqual({ n: 1 });
+  });
+
+  it('a thread that ends with its run takes no other run', async () => {
+    const run = await (await scene.ask('POST', '/runs', { body })).json();
+    const path = `/threads/${run.thread_id}/runs`;
+    expect((await scene.ask('POST', path, { body })).status).toBe(404);
+    expect(await (await scene.ask('GET', path)).json()).toHaveLength(1);
+    (await scene.started(run.run_id)).end();
+    await (await scene.ask('GET', `${path}/${run.run_id}/join`)).text();
+  });
 });
 
 describe('of a thread that a user may read and not change', () => {

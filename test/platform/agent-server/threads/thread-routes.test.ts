@@ -44,6 +44,16 @@ describe('POST /threads', () => {
     expect(again).toEqual(first);
   });
 
+  it('with an id of any version, in capitals too', async () => {
+    const thread_id = 'BBBBBBBB-1111-1111-1111-111111111111';
+    const made = await create({ thread_id });
+    expect(made.thread_id).toBe(thread_id.toLowerCase());
+    for (const id of [thread_id, thread_id.toLowerCase()])
+      expect((await api.ask('GET', `/threads/${id}`)).body).toEqual(made);
+    const found = await api.ask('POST', '/threads/search', { body: { ids: [thread_id] } });
+    expect(found.body).toEqual([made]);
+  });
+
   it.each([
     [{ thread_id: 'x' }, ['body', 'thread_id']],
     [{ metadata: { a: ['\0'] } }, ['body', 'metadata', 'a', 0]],
