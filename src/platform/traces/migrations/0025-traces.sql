@@ -154,7 +154,8 @@
       begin
         if to_regclass(format('public.%I', partition)) is not null then return false; end if;
         perform pg_advisory_xact_lock(5271009027);
-        if to_regclass(format('public.%I', partition)) is not null then return false; end if;
+        -- To wait for that lock tells a session nothing of what others have committed: its cache would still say that there is none.
+        if exists (select from pg_class where relnamespace = 'public'::regnamespace and relname = partition) then return false; end if;
         execute format('create table public.%I (like public.trace_runs including defaults including generated including constraints
           including storage)', partition);
         execute format('alter table public.trace_runs attach partition public.%I for values from (%L) to (%L)', partition,

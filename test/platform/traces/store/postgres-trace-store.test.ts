@@ -1,4 +1,5 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { describeRunQueries } from './run-query-checks.ts';
@@ -18,3 +19,21 @@ const open = () => ({
 });
 describeTraceStore('PostgreSQL', open);
 describeRunQueries('PostgreSQL', open);
+
+it('two transactions that need the partition of a day take turns, and one of them makes it', async () => {
+  const { store, owner } = database;
+  const committed = Promise.withResolvers<void>();
+  const isMade = Promise.withResolvers<unknown>();
+  const make = sql<{ readonly made: boolean }>`select trace_make_partition('2031-05-06') as made`;
+  const first = store.write(async (trx) => {
+    isMade.resolve(await make.execute(trx));
+    await committed.promise;
+  });
+  await isMade.promise;
+  const second = store.write(async (trx) => (await make.execute(trx)).rows[0]?.made);
+  const waiting = sql`select from pg_locks where locktype in ('advisory', 'relation') and not granted`;
+  await expect.poll(async () => (await waiting.execute(owner.db)).rows.length).toBe(1);
+  committed.resolve();
+  await first;
+  expect(await second).toBe(false);
+});
