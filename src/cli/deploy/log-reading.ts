@@ -50,7 +50,7 @@ async function* readPages(read: Read, query: LogQuery): AsyncGenerator<readonly 
     const page = offset === undefined ? query : { ...query, offset };
     const { logs, next_offset: next } = await callPatiently(() => read(page));
     yield logs;
-    if (logs.length < NEWEST || !next) return;
+    if (!next) return;
     offset = next;
   }
 }

@@ -61,7 +61,7 @@ export class BuildLog {
     const attempts = { left: END_ATTEMPTS };
     await this.#drain(attempts);
     if (this.#batch.length > 0) return;
-    this.#batch = [{ at: new Date(), level, message }];
+    this.#batch = [{ at: this.#queue.timeOf(new Date()), level, message }];
     await this.#drain(attempts);
   }
 

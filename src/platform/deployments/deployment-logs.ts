@@ -58,6 +58,7 @@ export type LogQuery = {
   readonly revisionId?: string | undefined;
   readonly kind: LogKind;
   readonly limit: number;
+  readonly maxBytes?: number | undefined;
   readonly order: 'asc' | 'desc';
   /** Of the last line of the page before. */
   readonly after?: string | undefined;
@@ -76,9 +77,10 @@ export type LogRow = {
   readonly message: string;
 };
 
-/** One line more than `limit` where there are more. */
+/** One line more than `limit` where there are more; or no more lines than those with which their messages have `maxBytes`. */
 export async function queryLogs(db: Reader, query: LogQuery): Promise<readonly LogRow[]> {
   const { workspaceId, deploymentId, revisionId, kind, limit, order, after, level, text, from, to } = query;
+  const { maxBytes = Number.MAX_SAFE_INTEGER } = query;
   let rows = db
     .selectFrom('deployment_logs')
     .select(['id', 'at', 'level', 'message'])
@@ -91,9 +93,15 @@ export async function queryLogs(db: Reader, query: LogQuery): Promise<readonly L
   if (text !== undefined) rows = rows.where(sql<boolean>`strpos(lower(message), lower(${text})) > 0`);
   if (from !== undefined) rows = rows.where('at', '>=', from);
   if (to !== undefined) rows = rows.where('at', '<=', to);
-  return rows
+  const page = rows.orderBy('id', order).limit(limit + 1);
+  const bytes = sql<string>`octet_length(p.message)`;
+  const before = sql<string>`sum(${bytes}) over (order by p.id ${sql.raw(order)}) - ${bytes}`.as('before');
+  const sized = db.selectFrom(page.as('p')).selectAll().select(before);
+  return db
+    .selectFrom(sized.as('s'))
+    .select(['id', 'at', 'level', 'message'])
+    .where('before', '<', String(maxBytes))
     .orderBy('id', order)
-    .limit(limit + 1)
     .execute();
 }
 

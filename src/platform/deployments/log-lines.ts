@@ -18,6 +18,11 @@ export const MAX_LINES_PER_SECOND = 1_000;
 const MAX_WAITING = 4_000;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
+/** Public clients follow a log from the time of the last line that they have: those of one moment must fit into their smallest page. */
+const LINES_PER_MS = 10;
+/** A clock that is set back by more was wrong before. */
+const MAX_BACK_MS = 10_000;
+
 /** `isCut`: the text may end within a value. */
 export type Mask = (text: string, isCut?: boolean) => string;
 
@@ -41,6 +46,9 @@ export class LineQueue {
   #second = Number.NEGATIVE_INFINITY;
   #taken = 0;
   #dropped = 0;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  /** Lines that have this time. */
+  #atLastMs = 0;
 
   constructor({ mask, now, limits }: LineQueueOptions) {
     this.#mask = mask;
@@ -51,6 +59,17 @@ export class LineQueue {
   /** Of the lines that wait. */
   get bytes(): number {
     return this.#waitingBytes;
+  }
+
+  /** The time of the line that follows: not before that of the one before. */
+  timeOf(at: Date): Date {
+    const backMs = this.#lastMs - at.getTime();
+    let ms = backMs > 0 && backMs <= MAX_BACK_MS ? this.#lastMs : at.getTime();
+    if (ms === this.#lastMs && this.#atLastMs === LINES_PER_MS) ms += 1;
+    if (ms !== this.#lastMs) this.#atLastMs = 0;
+    this.#lastMs = ms;
+    this.#atLastMs += 1;
+    return new Date(ms);
   }
 
   /** For a line that is not kept, whatever the reason: it is counted. */
@@ -99,7 +118,7 @@ export class LineQueue {
   }
 
   #push(line: LogLine): void {
-    this.#waiting.push(line);
+    this.#waiting.push({ ...line, at: this.timeOf(line.at) });
     this.#waitingBytes += Buffer.byteLength(line.message);
   }
 }

@@ -17,16 +17,19 @@ async function open({ maxChars, db = scene.database.store.db }: { maxChars?: num
   const deployment = await scene.addDeployment();
   const revisionId = await scene.addRevision(deployment, { status: 'BUILDING' });
   const build = { workspaceId: deployment.workspaceId, deploymentId: deployment.id, revisionId };
+  const read = async () => {
+    const page = { ...build, kind: 'build', limit: 5_000, order: 'asc' } as const;
+    return queryLogs(scene.database.store.db, page);
+  };
   return {
+    timesOf: async () => (await read()).map(({ at }) => at.getTime()),
     lines: new BuildLog(db, build, {
       log,
       mask: (text) => text,
       ...(maxChars !== undefined && { maxChars }),
     }),
     async stored() {
-      const page = { ...build, kind: 'build', limit: 5_000, order: 'asc' } as const;
-      const rows = await queryLogs(scene.database.store.db, page);
-      return rows.map(({ level, message }) => `${level} ${message}`);
+      return (await read()).map(({ level, message }) => `${level} ${message}`);
     },
   };
 }
@@ -62,6 +65,14 @@ it('lines that come faster than they may are counted', async () => {
   const all = await stored();
   expect(all.find((line) => line.includes('lines were dropped'))).toBeDefined();
   expect(all.at(-1)).toBe('INFO done');
+});
+
+it('the last line has no time before that of the others, so that who follows by time reads it', async () => {
+  const { lines, timesOf } = await open();
+  for (let at = 0; at < 900; at += 1) lines.add('INFO', 'x');
+  await lines.end('INFO', 'done');
+  const times = await timesOf();
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
 });
 
 it('a database that is away for a moment loses no line', async () => {

@@ -45,6 +45,27 @@ describe('the queue of lines', () => {
     expect(shown).toEqual(['key *** … (cut)', 'x***']);
   });
 
+  it('gives lines of one moment times that clients can follow them by, page after page', () => {
+    const { queue } = createQueue();
+    for (let n = 0; n < 200; n += 1) queue.add(line(String(n)));
+    const all = queue.take(200).map(({ at: time, message }) => ({ ms: time.getTime(), message }));
+    // As public clients do: from the time of the last line that they have, 30 lines at once.
+    const known = new Set<string>();
+    for (let start = 0, page = all.slice(0, 30); page.some(({ message }) => !known.has(message)); ) {
+      for (const { message } of page) known.add(message);
+      start = page.at(-1)?.ms ?? start;
+      page = all.filter(({ ms }) => ms >= start).slice(0, 30);
+    }
+    expect(known.size).toBe(200);
+    expect(all.at(-1)?.ms).toBeLessThan(50);
+  });
+
+  it('gives no line a time before that of an earlier one, unless the clock was wrong by much', () => {
+    const { queue } = createQueue();
+    for (const seconds of [100, 98, 101, 40]) queue.add({ ...line('a'), at: new Date(seconds * 1_000) });
+    expect(queue.take().map(({ at: time }) => time.getTime() / 1_000)).toEqual([100, 100, 101, 40]);
+  });
+
   it('takes 1000 lines a second, then counts what it drops', () => {
     const { queue, pass } = createQueue();
     for (let n = 0; n < 1_500; n += 1) queue.add(line(String(n)));

@@ -15,6 +15,8 @@ const time = optional(
 );
 
 const MAX_LINES = 1_000;
+/** Of the messages of one page: many clients may read theirs slowly, and each page is held as long. */
+const MAX_PAGE_BYTES = 1024 * 1024;
 
 const wanted = z.object({
   limit: optional(z.int().min(1).max(MAX_LINES)).describe('50 without it'),
@@ -96,14 +98,16 @@ async function readPage(db: Database, place: Place, given: z.output<typeof wante
   const limit = given.limit ?? 50;
   const rows = await queryLogs(db, {
     ...place,
-    ...{ limit, order: given.order ?? 'asc', after: given.offset ?? undefined },
+    ...{ limit, maxBytes: MAX_PAGE_BYTES, order: given.order ?? 'asc', after: given.offset ?? undefined },
     ...{ level: given.level ?? undefined, text: given.query || undefined },
     ...{ from: toDate(given.start_time), to: toDate(given.end_time) },
   });
   const page = rows.slice(0, limit);
+  const bytes = page.reduce((sum, { message }) => sum + Buffer.byteLength(message), 0);
+  const hasMore = rows.length > limit || bytes >= MAX_PAGE_BYTES;
   return {
     logs: page.map(({ id, at, level, message }) => ({ id, timestamp: at, level, message })),
-    next_offset: rows.length > limit ? (page.at(-1)?.id ?? null) : null,
+    next_offset: hasMore ? (page.at(-1)?.id ?? null) : null,
   };
 }
 

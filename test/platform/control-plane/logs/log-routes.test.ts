@@ -64,6 +64,30 @@ describe('the logs of a deployment', () => {
     }
   });
 
+  it('of long lines have pages of about a mebibyte, which lead to all of them', async () => {
+    const { id: other } = await scene.create();
+    const { workspaceId } = scene;
+    const line = { workspaceId, deploymentId: other, kind: 'deploy', level: 'INFO', at: new Date() } as const;
+    const all = Array.from({ length: 100 }, (_, n) => `${n} `.padEnd(16_384, 'x'));
+    await appendLogs(
+      scene.api.database.store.db,
+      all.map((message) => ({ ...line, message })),
+    );
+    for (const order of ['asc', 'desc']) {
+      const read: string[] = [];
+      let offset: string | null = null;
+      do {
+        const { body, text } = await scene.ask('POST', `/v1/projects/${other}/deploy_logs`, {
+          ...{ limit: 1_000, order, offset },
+        });
+        expect(text.length).toBeLessThan(1.1 * 1024 ** 2);
+        read.push(...body.logs.map(({ message }: { readonly message: string }) => message));
+        offset = body.next_offset;
+      } while (offset !== null);
+      expect(order === 'asc' ? read : read.toReversed()).toEqual(all);
+    }
+  });
+
   it('are filtered by level, text and time, as a text or a number', async () => {
     const at = (second: number) => Date.UTC(2026, 0, 1, 0, 0, second);
     const path = ofRevision('deploy');
