@@ -15,6 +15,9 @@ export type TenantLimits = {
   /** Bytes of request bodies that the process holds, of all organizations and of one. */
   readonly ingestBytes: number;
   readonly organizationIngestBytes: number;
+  /** Bytes of responses that clients have not read yet, of all organizations and of one. */
+  readonly responseBytes: number;
+  readonly organizationResponseBytes: number;
 };
 
 export type ServerLimits = TenantLimits & {
@@ -47,6 +50,8 @@ export const defaultLimits: ServerLimits = {
   organizationPreparing: 64,
   ingestBytes: 256 * 1024 * 1024,
   organizationIngestBytes: 64 * 1024 * 1024,
+  responseBytes: 256 * 1024 * 1024,
+  organizationResponseBytes: 64 * 1024 * 1024,
   requestMs: 30_000,
   // Longer than most proxies in front keep theirs: a shorter limit makes them send requests into a closed connection.
   keepAliveMs: 75_000,

@@ -232,6 +232,9 @@ async function toResponse(scope: Scope, request: ApiRequest, committed: Committe
   if (!isStreamResponse(response)) {
     if (party === undefined || !isLarge(body)) return jsonResponse(status, body, fields);
     const text = await scope.shares.responses.build(party.organization, jsonInSteps(body));
+    // What was changed stays changed: its caller must not do it again.
+    if (text.length > COUNTED_BYTES && !('operation' in route.tracking))
+      await scope.shares.unread(party, text.length, request.closed);
     return { status, body: `${text}\n`, fields: { 'Content-Type': 'application/json', ...fields } };
   }
   const onError = (error: unknown): StreamError => {
@@ -249,6 +252,9 @@ async function toResponse(scope: Scope, request: ApiRequest, committed: Committe
   });
   return { status, body: streamed.body, fields: { ...streamed.fields, ...fields } };
 }
+
+/** Smaller responses are most, and their connections are limited. */
+const COUNTED_BYTES = 64 * 1024;
 
 type Opened = Pick<Committed, 'route' | 'granted'> & { end(reason: Error): void };
 

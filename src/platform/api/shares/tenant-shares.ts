@@ -24,6 +24,8 @@ export type TenantShares = {
   stream(party: Party, closed: Promise<unknown>): Promise<void>;
   /** Counts bytes of a request that the process holds. */
   ingest(party: Party, bytes: number): Promise<Leave>;
+  /** Counts bytes of a response until `closed` resolves: a client may read slowly, or not at all. */
+  unread(party: Party, bytes: number, closed: Promise<unknown>): Promise<void>;
   /** Who builds a large response lets the requests of others go on. */
   readonly responses: ResponseTurns;
   /** The writes of the process itself, such as events of failures: they have a share like that of an organization. */
@@ -33,6 +35,8 @@ export type TenantShares = {
 /** A client that waits longer has better things to do. */
 const WAIT_MS = 2_000;
 const MAX_WAITING = 256;
+/** What waits is held meanwhile. */
+const MAX_UNREAD_WAITING = 16;
 /** What a client has not used for a while it may send at once. */
 const BURST_S = 2;
 /** Who asks less often than this leaves the processors to others. */
@@ -70,6 +74,11 @@ export function createTenantShares(
     waitMs: 0,
   });
   const ingest = queue(partsOf(limits.ingestBytes, limits.organizationIngestBytes), 'bytes');
+  const unread = queue(
+    partsOf(limits.responseBytes, limits.organizationResponseBytes),
+    'bytes of responses that are not read',
+    { ...waits, maxWaiting: MAX_UNREAD_WAITING },
+  );
   const within = (store: Store, line: FairQueue, party: Party): Store =>
     store.within((work) => line.run(party, work));
   return {
@@ -86,6 +95,9 @@ export function createTenantShares(
       void closed.then(await streams.enter(party));
     },
     ingest: (party, bytes) => ingest.enter(party, bytes),
+    async unread(party, bytes, closed) {
+      void closed.then(await unread.enter(party, bytes));
+    },
     responses: new ResponseTurns(clock, recent),
     own: within(pools.writes, writes, OWN),
   };

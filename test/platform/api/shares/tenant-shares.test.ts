@@ -329,6 +329,38 @@ describe('bytes of bodies', () => {
   });
 });
 
+describe('bytes of responses', () => {
+  const PAGE = 1024 * 1024;
+  const page = defineRoute({
+    ...described('/page'),
+    responses: { 200: z.strictObject({ lines: z.array(z.string()) }) },
+    handle: async () => ({ body: { lines: Array.from({ length: 16 }, () => 'x'.repeat(PAGE / 16)) } }),
+  });
+
+  it('that a client does not read are limited for its key, and those of others are not', async () => {
+    await using scene = await open({ routes: [page], limits: { organizationResponseBytes: 5 * PAGE } });
+    const { api, a, b } = scene;
+    const ask = async ({ key }: Tenant, isLeftOpen: boolean): Promise<Asked> =>
+      api.ask('GET', '/page', { key, isLeftOpen });
+    for (let count = 0; count < 4; count += 1) expect((await ask(a, false)).status).toBe(200);
+    for (let count = 0; count < 2; count += 1) expect((await ask(a, true)).status).toBe(200);
+    const rejected = await ask(a, true);
+    expect([rejected.status, rejected.headers.has('retry-after')]).toEqual([429, true]);
+    expect(rejected.body.detail).toContain('bytes of responses that are not read');
+    expect((await api.ask('GET', '/api/v1/orgs/current', { key: a.key })).status).toBe(200);
+    expect((await ask(b, true)).status).toBe(200);
+  });
+
+  it('wait until the client has read those before', async () => {
+    await using scene = await open({ routes: [page], limits: { organizationResponseBytes: 3 * PAGE } });
+    const { api, a } = scene;
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, async () => (await api.ask('GET', '/page', { key: a.key })).status),
+    );
+    expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+});
+
 describe('the rate', () => {
   it('of a key is limited, also of rejected requests, and says when there is a token', async () => {
     await using scene = await open({ limits: { keyRequestsPerS: 1 } });
