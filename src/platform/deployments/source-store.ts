@@ -1,35 +1,16 @@
-// The sources that were uploaded, as files of a directory or objects of a bucket: written once under a name that nobody else has,
-// read and removed. What limits them is in the content itself, which throws.
-import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import type { Readable } from 'node:stream';
+// The sources that were uploaded: files of this machine, or objects of a bucket that every machine can read.
+import { join } from 'node:path';
 import { DomainError } from '../../base/domain-error.ts';
-import { type Bucket, openBucket } from '../store/object-store.ts';
+import { type FilePlace, type FileStore, openFileStore, type StoredFile } from '../store/files/file-store.ts';
 
-export type StoredSource = { readonly path: string; readonly size: number; readonly sha256: string };
+export type StoredSource = StoredFile;
 
-export type SourceStore = {
+export type SourceStore = FileStore & {
   /** Only processes with this directory can read what it has. Undefined: every machine can. */
   readonly machineId: string | undefined;
-  /** Below `prefix`, under a new name. Throws what the content throws, and leaves nothing then. */
-  write(prefix: string, content: AsyncIterable<Uint8Array>): Promise<StoredSource>;
-  /** Rejects, or emits an error, where it is gone. */
-  read(path: string): Promise<Readable>;
-  /** Also of one that is gone. */
-  remove(path: string): Promise<void>;
-  /** What was written this long ago or before. What is written is not listed before it can be in the database. */
-  list(olderThanMs: number): AsyncIterable<string>;
 };
 
-export type SourcePlace = {
-  /** Of the sources of this machine; with a bucket, of what is on its way there. */
-  readonly directory: string;
-  readonly machineId: string;
-  /** `s3://bucket/prefix` */
-  readonly bucket?: string | undefined;
-};
+export type SourcePlace = FilePlace & { readonly machineId: string };
 
 /** Of an installation: the platform writes there what its builders read. */
 export function sourcePlaceOf(
@@ -39,83 +20,16 @@ export function sourcePlaceOf(
   return { directory: join(dataDirectory, 'deployment-sources'), machineId, bucket: deployments.sources };
 }
 
-export function openSourceStore({ directory, machineId, bucket }: SourcePlace): SourceStore {
-  const store =
-    bucket === undefined
-      ? createDirectoryStore(directory, machineId)
-      : createBucketStore(directory, openBucket(bucket, TRANSFER_MS));
+export function openSourceStore({ machineId, ...place }: SourcePlace): SourceStore {
+  const files = openFileStore(place);
   const fail = (error: unknown): never => {
     throw toFullDisk(error);
   };
-  return { ...store, write: (prefix, content) => store.write(prefix, content).catch(fail) };
-}
-
-/** Of one object, which has at most 200 MiB. */
-const TRANSFER_MS = 600_000;
-/** What is on its way. One that stays was left by a process that was killed. */
-const INCOMING = 'incoming';
-
-function createDirectoryStore(directory: string, machineId: string): SourceStore {
   return {
-    machineId,
-    async write(prefix, content) {
-      await using incoming = await receive(directory, content);
-      const path = `${prefix}/${randomUUID()}`;
-      const file = join(directory, path);
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      await rename(incoming.file, file);
-      await syncDirectory(dirname(file));
-      return { path, size: incoming.size, sha256: incoming.sha256 };
-    },
-    read: async (path) => createReadStream(join(directory, path)),
-    remove: (path) => rm(join(directory, path), { force: true }),
-    list: (olderThanMs) => listFiles(directory, olderThanMs),
+    ...files,
+    write: (prefix, content) => files.write(prefix, content).catch(fail),
+    machineId: place.bucket === undefined ? machineId : undefined,
   };
-}
-
-function createBucketStore(directory: string, bucket: Bucket): SourceStore {
-  return {
-    machineId: undefined,
-    async write(prefix, content) {
-      // The size of an object is part of its head: it is known when all of it is here.
-      await using incoming = await receive(directory, content);
-      const path = `${prefix}/${randomUUID()}`;
-      await bucket.put(path, createReadStream(incoming.file), incoming.size);
-      return { path, size: incoming.size, sha256: incoming.sha256 };
-    },
-    read: (path) => bucket.open(path),
-    remove: (path) => bucket.remove(path),
-    async *list(olderThanMs) {
-      for await (const file of listFiles(join(directory, INCOMING), olderThanMs))
-        await rm(join(directory, INCOMING, file), { force: true });
-      const before = Date.now() - olderThanMs;
-      for await (const { name, at } of bucket.entries()) if (at.getTime() <= before) yield name;
-    },
-  };
-}
-
-type Incoming = AsyncDisposable & { readonly file: string; readonly size: number; readonly sha256: string };
-
-/** On disk and whole; it is removed unless it was moved. */
-async function receive(directory: string, content: AsyncIterable<Uint8Array>): Promise<Incoming> {
-  const file = join(directory, INCOMING, randomUUID());
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const dispose = (): Promise<void> => rm(file, { force: true });
-  const hash = createHash('sha256');
-  let size = 0;
-  try {
-    await using handle = await open(file, 'wx', 0o600);
-    for await (const piece of content) {
-      hash.update(piece);
-      size += piece.length;
-      await handle.writeFile(piece);
-    }
-    await handle.sync();
-  } catch (error) {
-    await dispose();
-    throw error;
-  }
-  return { file, size, sha256: hash.digest('hex'), [Symbol.asyncDispose]: dispose };
 }
 
 const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
@@ -130,25 +44,4 @@ function toFullDisk(error: unknown): unknown {
     FULL_RETRY_MS,
   );
   return Object.assign(full, { cause: error });
-}
-
-/** Relative to the directory. */
-async function* listFiles(directory: string, olderThanMs: number): AsyncGenerator<string, void, undefined> {
-  const before = Date.now() - olderThanMs;
-  const entries = await opendir(directory, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (entries === undefined) return;
-  for await (const entry of entries) {
-    const file = join(entry.parentPath, entry.name);
-    if (!entry.isFile()) continue;
-    const { mtimeMs = Number.POSITIVE_INFINITY } = (await stat(file).catch(() => undefined)) ?? {};
-    if (mtimeMs <= before) yield relative(directory, file);
-  }
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  await using handle = await open(directory, 'r');
-  await handle.sync();
 }

@@ -1,120 +1,34 @@
-// Sources as files of a directory: whole or not at all.
-import { createHash } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { openSourceStore, sourcePlaceOf } from '../../../src/platform/deployments/source-store.ts';
-import { openS3Server, s3Credentials } from '../../support/s3-server.ts';
 import { createScratch } from '../../support/scratch.ts';
 
-async function* pieces(...all: readonly string[]): AsyncGenerator<Uint8Array> {
-  for (const one of all) yield Buffer.from(one);
-}
-
-const PREFIX = 'workspace/deployment';
-
-async function filesOf(directory: string): Promise<readonly string[]> {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  return entries.filter((one) => one.isFile()).map((one) => one.name);
-}
-
-describe('the sources of a machine', () => {
-  it('are written, read and removed', async () => {
-    await using scratch = await createScratch();
-    const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
-    const written = await store.write(PREFIX, pieces('one ', 'two'));
-    const sha256 = createHash('sha256').update('one two').digest('hex');
-    expect(written).toEqual({
-      path: expect.stringMatching(/^workspace\/deployment\/[0-9a-f-]{36}$/),
-      size: 7,
-      sha256,
-    });
-    expect(await text(await store.read(written.path))).toBe('one two');
-    expect(store.machineId).toBe('machine');
-    expect(await Array.fromAsync(store.list(0))).toEqual([written.path]);
-    expect(await Array.fromAsync(store.list(60_000))).toEqual([]);
-    await store.remove(written.path);
-    await store.remove(written.path);
-    expect(await filesOf(scratch.path)).toEqual([]);
-    await expect(text(await store.read(written.path))).rejects.toThrow(/ENOENT/);
-  });
-
-  it('leave nothing when their content breaks off', async () => {
-    await using scratch = await createScratch();
-    const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
-    async function* broken() {
-      yield* pieces('one');
-      throw new Error('the client left');
-    }
-    await expect(store.write(PREFIX, broken())).rejects.toThrow('the client left');
-    expect(await filesOf(scratch.path)).toEqual([]);
-  });
-
-  it('are refused for a while when the disk is full, with a reason for the caller', async () => {
-    await using scratch = await createScratch();
-    const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
-    async function* full() {
-      yield* pieces('one');
-      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-    }
-    await expect(store.write(PREFIX, full())).rejects.toMatchObject({
-      ...{ kind: 'unavailable', retryMs: 60_000 },
-      message: expect.stringMatching(/has no space left for sources: its operator/),
-    });
-    expect(await filesOf(scratch.path)).toEqual([]);
-  });
-
-  it('list what a killed process has left on its way', async () => {
-    await using scratch = await createScratch();
-    const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
-    await mkdir(join(scratch.path, 'incoming'));
-    await writeFile(join(scratch.path, 'incoming', 'half'), 'x');
-    expect(await Array.fromAsync(store.list(0))).toEqual(['incoming/half']);
-  });
-
-  it('are none where nothing was ever written', async () => {
-    await using scratch = await createScratch();
-    const directory = join(scratch.path, 'absent');
-    const store = openSourceStore({ directory, machineId: 'machine' });
-    expect(await Array.fromAsync(store.list(0))).toEqual([]);
-  });
+it('sources of a machine are below its data directory, and those of a bucket are of every machine', async () => {
+  await using scratch = await createScratch();
+  const placeOf = (sources?: string) =>
+    sourcePlaceOf({ dataDirectory: scratch.path, deployments: { sources } }, 'machine');
+  const store = openSourceStore(placeOf());
+  async function* content() {
+    yield Buffer.from('one');
+  }
+  const { path } = await store.write('workspace', content());
+  expect([store.machineId, await text(await store.read(path))]).toEqual(['machine', 'one']);
+  expect(await text(await openSourceStore(placeOf()).read(path))).toBe('one');
+  expect(openSourceStore(placeOf('s3://bucket')).machineId).toBeUndefined();
 });
 
-describe('the sources of a bucket', () => {
-  afterEach(() => void vi.unstubAllEnvs());
-
-  it('are written, read, listed and removed by every machine', async () => {
-    for (const [name, value] of Object.entries(s3Credentials)) vi.stubEnv(name, value);
-    await using scratch = await createScratch();
-    await using s3 = await openS3Server();
-    const bucket = `s3://sources/of/us?endpoint=${encodeURIComponent(s3.endpoint)}`;
-    const config = { dataDirectory: scratch.path, deployments: { sources: bucket } };
-    const store = openSourceStore(sourcePlaceOf(config, 'machine'));
-    const other = openSourceStore({ ...sourcePlaceOf(config, 'other'), directory: join(scratch.path, 'b') });
-    expect([store.machineId, other.machineId]).toEqual([undefined, undefined]);
-    const written = await store.write(PREFIX, pieces('one ', 'two'));
-    expect(written).toMatchObject({ size: 7, path: expect.stringMatching(/^workspace\/deployment\//) });
-    expect([...s3.objects.keys()]).toEqual([`/sources/of/us/${written.path}`]);
-    // Nothing of what went there stays on this machine.
-    expect(await filesOf(scratch.path)).toEqual([]);
-    expect(await text(await other.read(written.path))).toBe('one two');
-    const second = await other.write(PREFIX, pieces('three'));
-    expect((await Array.fromAsync(store.list(0))).toSorted()).toEqual([written.path, second.path].toSorted());
-    await other.remove(written.path);
-    await other.remove(written.path);
-    await expect(store.read(written.path)).rejects.toMatchObject({ name: 'NoSuchKey' });
-    expect(await Array.fromAsync(store.list(0))).toEqual([second.path]);
+it('sources are refused for a while when the disk is full, with a reason for the caller', async () => {
+  await using scratch = await createScratch();
+  const store = openSourceStore({ directory: scratch.path, machineId: 'machine' });
+  async function* full() {
+    yield Buffer.from('one');
+    throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  }
+  await expect(store.write('workspace', full())).rejects.toMatchObject({
+    ...{ kind: 'unavailable', retryMs: 60_000 },
+    message: expect.stringMatching(/has no space left for sources: its operator/),
   });
-
-  it('are nowhere when their content breaks off', async () => {
-    await using scratch = await createScratch();
-    const place = { directory: scratch.path, machineId: 'm', bucket: 's3://b?endpoint=http://127.0.0.1:1' };
-    async function* broken() {
-      yield* pieces('one');
-      throw new Error('the client left');
-    }
-    await expect(openSourceStore(place).write(PREFIX, broken())).rejects.toThrow('the client left');
-    expect(await filesOf(scratch.path)).toEqual([]);
-  });
+  expect(await readdir(join(scratch.path, 'incoming'))).toEqual([]);
 });
