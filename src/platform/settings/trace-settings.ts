@@ -1,10 +1,11 @@
-// The settings of traces: how much one request may bring.
+// The settings of traces: how much one request may bring, and where attachments are.
 import { join, resolve } from 'node:path';
 import { z } from '../../base/schema.ts';
 import { asText, type Variable } from '../../base/variable-overlay.ts';
 import { file, limit } from '../setting-schemas.ts';
 
 const MIB = 1024 ** 2;
+const PLACE = /^(?:s3:\/\/[a-z0-9][a-z0-9.-]+(?:\/.*)?|(?!s3:|[A-Za-z][A-Za-z0-9+.-]*:\/\/).+)$/s;
 
 export const traceSettings = z
   .strictObject({
@@ -13,6 +14,7 @@ export const traceSettings = z
     max_ratio: limit.default(100),
     max_parts: limit.default(10_000),
     spool_directory: file.optional(),
+    artifacts: z.string().regex(PLACE, 'must be the path of a directory or s3://bucket/prefix').optional(),
   })
   .prefault({});
 
@@ -24,6 +26,7 @@ export const traceVariables: readonly (readonly [name: string, key: string, read
   [`${PREFIX}MAX_RATIO`, 'traces.max_ratio', Number],
   [`${PREFIX}MAX_PARTS`, 'traces.max_parts', Number],
   [`${PREFIX}SPOOL_DIRECTORY`, 'traces.spool_directory', asText],
+  [`${PREFIX}ARTIFACTS`, 'traces.artifacts', asText],
 ];
 
 export function toTraceConfig(given: z.output<typeof traceSettings>, dataDirectory: string) {
@@ -38,5 +41,7 @@ export function toTraceConfig(given: z.output<typeof traceSettings>, dataDirecto
     maxParts: given.max_parts,
     /** Where bytes of requests are that are too many for memory, until they are in the database. */
     spoolDirectory: resolve(given.spool_directory ?? join(dataDirectory, 'spool')),
+    /** The path of a directory, or `s3://bucket/prefix`; undefined: a directory in the data directory. */
+    artifacts: given.artifacts,
   };
 }

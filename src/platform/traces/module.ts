@@ -1,6 +1,12 @@
 // Traces: runs that clients send, the projects that they belong to, feedback and attachments.
 import { mount } from '../api/contract/mount.ts';
 import type { Module } from '../module.ts';
+import { startFileSweep } from '../store/files/file-sweep.ts';
+import { createAttachmentRoute } from './artifacts/attachment-route.ts';
+import { artifactPlaceOf, knownObjects, openArtifacts } from './artifacts/artifacts.ts';
+import { replaceSigningKeys } from './artifacts/signed-address.ts';
+import { placeFeedback } from './feedback/feedback-placement.ts';
+import { createFeedbackRoutes } from './feedback/feedback-routes.ts';
 import { createIngestionRoutes } from './ingestion/ingestion-routes.ts';
 import { removeLeftSpools } from './ingestion/spool.ts';
 import { createProjectRoutes } from './projects/project-routes.ts';
@@ -13,15 +19,17 @@ const PREFIXES = ['/api/v1', '', '/api'] as const;
 
 export const traces: Module = {
   name: 'traces',
-  routes: ({ config }) =>
-    mount(
-      [
-        ...createProjectRoutes(postgresTraceStore),
-        ...createQueryRoutes({ store: postgresTraceStore }),
-        ...createIngestionRoutes(postgresTraceStore, config.traces),
-      ],
-      { under: PREFIXES },
-    ),
+  routes: ({ config }) => {
+    const artifacts = openArtifacts(config);
+    const routes = [
+      ...createProjectRoutes(postgresTraceStore),
+      ...createQueryRoutes({ store: postgresTraceStore }),
+      ...createIngestionRoutes(postgresTraceStore, config.traces),
+      ...createFeedbackRoutes(postgresTraceStore),
+      createAttachmentRoute(artifacts),
+    ];
+    return mount(routes, { under: PREFIXES });
+  },
   // By it clients choose how they send: all runs in one multipart body, compressed.
   info: ({ traces: { maxSentBytes } }) => ({
     batch_ingest_config: {
@@ -31,10 +39,16 @@ export const traces: Module = {
     },
     instance_flags: { zstd_compression_enabled: true, gzip_body_enabled: true },
   }),
-  async start({ config }) {
-    await removeLeftSpools(config.traces.spoolDirectory);
-    return undefined;
-  },
-  jobs: [removeTraces],
+  jobs: [removeTraces, placeFeedback, replaceSigningKeys],
   migrations: [new URL('./migrations/0025-traces.sql', import.meta.url)],
+  async start({ config, store, log, roles }) {
+    await removeLeftSpools(config.traces.spoolDirectory);
+    // Of a directory, each process removes what it can reach; a bucket needs one process that looks.
+    if (artifactPlaceOf(config).bucket !== undefined && !roles.works) return undefined;
+    return startFileSweep({
+      ...{ log, everyMs: 3_600_000, problem: 'contents of attachments that nothing needs were not removed' },
+      open: async () => openArtifacts(config),
+      known: (objects) => knownObjects(store.db, objects),
+    });
+  },
 };

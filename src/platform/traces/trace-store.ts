@@ -42,12 +42,17 @@ export type TraceStore = {
   ): Promise<ReadonlyMap<string, Descendants>>;
   /** Of the selected runs. Throws `timeout` as `queryRuns` does. */
   readRunStats(db: Reader, selection: RunSelection): Promise<RunStats>;
+  /** Where those of the runs are that the workspace has. */
+  locateRuns(
+    db: Reader,
+    runs: { readonly workspaceId: string; readonly ids: readonly string[] },
+  ): Promise<ReadonlyMap<string, RunLocation>>;
   /** Of the traces of each project that has some, within the time that they are kept. */
   readProjectStats(
     db: Reader,
     projects: { readonly workspaceId: string; readonly ids: readonly string[] },
   ): Promise<ReadonlyMap<string, ProjectStats>>;
-  /** Removes what it can of the runs of a project, within limits of time; true once there are none. */
+  /** Removes what it can of the runs of a project, with their feedback and attachments, within limits of time; true once there are none. */
   removeRuns(db: Database, project: { readonly workspaceId: string; readonly id: string }): Promise<boolean>;
 };
 
@@ -94,6 +99,7 @@ export type FoundRun = Omit<StoredRun, `${PayloadField}_json`> & {
 
 /** Ids of runs. */
 export type Descendants = { readonly direct: readonly string[]; readonly all: readonly string[] };
+export type RunLocation = { readonly session_id: string; readonly trace_id: string };
 
 /** Times are ISO 8601 in UTC with microseconds. Tokens and costs are decimal text. JSON is as it was sent. */
 export type StoredRun = {

@@ -91,6 +91,7 @@ const SECURITY: Readonly<Record<string, readonly (readonly string[])[]>> = {
   workspace: [['API Key'], ['Bearer Auth'], ['API Key', 'Tenant ID'], ['Bearer Auth', 'Tenant ID']],
   sandbox: [['Sandbox Key'], ['Sandbox Bearer']],
   upload: [['Upload Signature']],
+  attachment: [['Attachment Signature']],
 };
 
 describe('the document', () => {

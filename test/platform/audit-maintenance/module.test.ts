@@ -62,6 +62,8 @@ describe('the jobs of the modules', () => {
       ['expire-sandbox-records', { cron: '47 3 * * *', data: {} }],
       ['expire-sandboxes', { everyMinutes: 1, data: {} }],
       ['remove-traces', { everyMinutes: 1, data: {} }],
+      ['place-feedback', { everyMinutes: 1, data: {} }],
+      ['replace-trace-signing-keys', { cron: '23 2 * * *', data: {} }],
     ]);
     const { signal } = new AbortController();
     const { send } = createTestWiring();

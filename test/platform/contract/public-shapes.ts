@@ -157,6 +157,14 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
   Run: run,
   RunPage: objectOf({ runs: listOf(run), cursors: { type: 'object' } }),
   RunStats: objectOf({ run_count: whole, total_tokens: whole }, { latency_p50: orNull(number) }),
+  Feedback: objectOf(
+    { id: uuid, key: text, created_at: time, modified_at: time },
+    {
+      ...{ run_id: orNull(uuid), trace_id: orNull(uuid), session_id: orNull(uuid) },
+      ...{ score: {}, value: {}, comment: orNull(text), correction: {} },
+      feedback_source: orNull({ type: 'object' }),
+    },
+  ),
   anything: {},
   Organization: objectOf(
     {

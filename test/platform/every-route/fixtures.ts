@@ -66,6 +66,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     // Clients choose it, and may send what follows a run before the run.
     { under: '/api/v1/runs/', isFree: true, make: async () => randomUUID() },
   ],
+  feedback_id: [{ under: '/api/v1/feedback/', make: addFeedback }],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
@@ -477,4 +478,9 @@ async function addProject({ api, tenant }: Scene): Promise<string> {
     extra: '{}',
   };
   return idOf(await api.database.owner.db.insertInto('trace_projects').values(row).returning('id').execute());
+}
+
+async function addFeedback({ api, tenant }: Scene): Promise<string> {
+  const row = { workspace_id: tenant.workspaceId, id: randomUUID(), run_id: randomUUID(), key: 'correct' };
+  return idOf(await api.database.owner.db.insertInto('trace_feedback').values(row).returning('id').execute());
 }

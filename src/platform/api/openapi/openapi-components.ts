@@ -126,6 +126,12 @@ export const securitySchemes: Readonly<Record<string, unknown>> = {
   'Sandbox Key': { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The token of a sandbox' },
   'Sandbox Bearer': { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
   'Upload Signature': { type: 'apiKey', in: 'query', name: 'signature', description: 'Of an upload-url' },
+  'Attachment Signature': {
+    type: 'apiKey',
+    in: 'query',
+    name: 'signature',
+    description: 'Of an address in `s3_urls` of a run',
+  },
 };
 
 const TAGS: Readonly<Record<string, string>> = {

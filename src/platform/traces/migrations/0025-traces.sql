@@ -115,6 +115,9 @@
       primary key (workspace_id, id)
     );
     create index on trace_feedback (workspace_id, run_id);
+    create index on trace_feedback (workspace_id, session_id);
+    -- Came before its run: a job looks for that.
+    create index trace_feedback_unplaced on trace_feedback (created_at, id) where session_id is null and run_id is not null;
     create index on trace_feedback (workspace_id, created_at, id);
     create index on trace_feedback using brin (created_at);
 
@@ -131,6 +134,14 @@
     );
     create index on trace_attachments (object);
     create index on trace_attachments using brin (created_at);
+
+    -- Sign the addresses of attachments: the newest signs, and all of them are accepted. Of the database, so that every process of it
+    -- accepts what another one has signed.
+    create table trace_signing_keys (
+      key bytea primary key,
+      created_at timestamptz not null default now()
+    );
+    insert into trace_signing_keys (key) values (uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 
     -- Projects that are gone, whose runs a job removes: a project may have more of them than a request can delete.
     create table trace_removals (
@@ -174,3 +185,4 @@
     grant execute on function trace_make_partition, trace_drop_partition to sallyport_app;
     grant select, insert, update, delete
       on trace_projects, trace_runs, trace_run_places, trace_feedback, trace_attachments, trace_removals to sallyport_app;
+    grant select, insert, delete on trace_signing_keys to sallyport_app;

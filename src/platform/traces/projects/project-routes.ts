@@ -3,6 +3,8 @@ import { z } from '../../../base/schema.ts';
 import { inWorkspace } from '../../api/access.ts';
 import { traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, type Route, UNTRACKED_READ } from '../../api/route.ts';
+import type { Reader } from '../../store/database.ts';
+import { readProjectFeedbackStats } from '../feedback/feedback-stats.ts';
 import type { TraceStore } from '../trace-store.ts';
 import { flag, newProject, project, projectChange, projectQuery } from './project-schema.ts';
 import {
@@ -57,10 +59,7 @@ const listRoute = (store: TraceStore): Route =>
     responses: { 200: z.array(project) },
     async handle({ db, workspaceId, query }) {
       const projects = await listProjects(db, workspaceId, query);
-      if (!query.include_stats) return { body: projects };
-      const ids = projects.map(({ id }) => id);
-      const stats = await store.readProjectStats(db, { workspaceId, ids });
-      return { body: projects.map((found) => ({ ...found, ...stats.get(found.id) })) };
+      return { body: query.include_stats ? await withStats(store, db, projects) : projects };
     },
   });
 
@@ -76,11 +75,26 @@ const readRoute = (store: TraceStore): Route =>
     failures: [404],
     async handle({ db, workspaceId, params: { session_id: id }, query }) {
       const found = await findProject(db, workspaceId, id);
-      if (!query.include_stats) return { body: found };
-      const stats = await store.readProjectStats(db, { workspaceId, ids: [id] });
-      return { body: { ...found, ...stats.get(id) } };
+      const [shown = found] = query.include_stats ? await withStats(store, db, [found]) : [];
+      return { body: shown };
     },
   });
+
+/** Projects of one workspace. */
+async function withStats<P extends { readonly id: string; readonly tenant_id: string }>(
+  store: TraceStore,
+  db: Reader,
+  projects: readonly P[],
+) {
+  const ids = projects.map(({ id }) => id);
+  const workspaceId = projects[0]?.tenant_id ?? '';
+  const stats = await store.readProjectStats(db, { workspaceId, ids });
+  const feedback = await readProjectFeedbackStats(db, workspaceId, ids);
+  return projects.map((found) => ({
+    ...{ ...found, ...stats.get(found.id) },
+    feedback_stats: feedback.get(found.id) ?? {},
+  }));
+}
 
 const changeRoute = defineRoute({
   ...one,

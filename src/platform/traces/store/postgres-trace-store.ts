@@ -37,6 +37,23 @@ export const postgresTraceStore: TraceStore = {
   readPayload,
   readDescendants,
   readRunStats,
+  async locateRuns(db, { workspaceId, ids }) {
+    if (ids.length === 0) return new Map();
+    const rows = await db
+      .selectFrom('trace_run_places as p')
+      .innerJoin('trace_runs as r', (join) =>
+        join
+          .onRef('r.workspace_id', '=', 'p.workspace_id')
+          .onRef('r.session_id', '=', 'p.session_id')
+          .onRef('r.start_time', '=', 'p.start_time')
+          .onRef('r.id', '=', 'p.id'),
+      )
+      .select(['r.id', 'r.session_id', 'r.trace_id'])
+      .where('p.workspace_id', '=', workspaceId)
+      .where('p.id', 'in', ids)
+      .execute();
+    return new Map(rows.map(({ id, ...location }) => [id, location]));
+  },
   readProjectStats,
   async removeRuns(db, { workspaceId, id }) {
     for (let step = 0; step < REMOVAL_STEPS; step += 1) {
@@ -50,6 +67,10 @@ export const postgresTraceStore: TraceStore = {
           returning r.id
         ), left_places as (
           delete from trace_run_places p using gone where p.workspace_id = ${workspaceId} and p.id = gone.id
+        ), left_attachments as (
+          delete from trace_attachments a using gone where a.workspace_id = ${workspaceId} and a.run_id = gone.id
+        ), left_feedback as (
+          delete from trace_feedback f using gone where f.workspace_id = ${workspaceId} and f.run_id = gone.id
         )
         select count(*) as removed from gone`.execute(db);
       if (Number(rows[0]?.removed) < REMOVAL_ROWS) return true;

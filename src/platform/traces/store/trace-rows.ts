@@ -99,8 +99,12 @@ declare module '../../store/tables.ts' {
       readonly run_id: Fixed<string>;
       readonly name: Fixed<string>;
       mime_type: string;
-      size: ColumnType<string, number, number>;
+      size: ColumnType<string, number | string, number | string>;
       object: string;
+      readonly created_at: Fixed<Date>;
+    };
+    readonly trace_signing_keys: {
+      readonly key: Fixed<Buffer>;
       readonly created_at: Fixed<Date>;
     };
     readonly trace_removals: {

@@ -77,6 +77,19 @@ export function describeTraceStore(name: string, open: () => StoreScene): void {
       ]);
     });
 
+    it('locates the runs of the workspace', async () => {
+      const [one, other] = [await open().addWorkspace(), await open().addWorkspace()];
+      const [mine, theirs] = [partOf({}), partOf({ start: { trace_id: randomUUID() } })];
+      await merge(one, mine);
+      await merge(other, theirs);
+      const { store, database } = open();
+      const ids = [mine.id, theirs.id, randomUUID()];
+      expect(await store.locateRuns(database.db, { workspaceId: one, ids })).toEqual(
+        new Map([[mine.id, { session_id: mine.project.id, trace_id: mine.id }]]),
+      );
+      expect(await store.locateRuns(database.db, { workspaceId: one, ids: [] })).toEqual(new Map());
+    });
+
     it('merges parts in any order as the pure merge does', async () => {
       const workspace = await open().addWorkspace();
       const fields = fc.record(

@@ -1,0 +1,94 @@
+// What the feedback about each of many runs, or projects, comes to: for each key how many there are, their average score, and how
+// often each text is their value.
+import type { Reader } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
+import '../store/trace-rows.ts';
+
+export type FeedbackStats = Readonly<
+  Record<
+    string,
+    { readonly n: number; readonly avg: number | null; readonly values: Readonly<Record<string, number>> }
+  >
+>;
+
+/** Of one response: whoever sends feedback decides how many keys and values there are. */
+const MAX_ROWS = 10_000;
+/** Longer texts are no labels that somebody counts. */
+const MAX_VALUE_CHARS = 250;
+
+/** By the id of a run. Runs without feedback are left out. */
+export function readFeedbackStats(
+  db: Reader,
+  workspaceId: string,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, FeedbackStats>> {
+  return readStats(db, { workspaceId, ids: runIds, by: 'run_id' });
+}
+
+/** By the id of a project. */
+export function readProjectFeedbackStats(
+  db: Reader,
+  workspaceId: string,
+  projectIds: readonly string[],
+): Promise<ReadonlyMap<string, FeedbackStats>> {
+  return readStats(db, { workspaceId, ids: projectIds, by: 'session_id' });
+}
+
+type Asked = {
+  readonly workspaceId: string;
+  readonly ids: readonly string[];
+  readonly by: 'run_id' | 'session_id';
+};
+
+async function readStats(db: Reader, asked: Asked): Promise<ReadonlyMap<string, FeedbackStats>> {
+  if (asked.ids.length === 0) return new Map();
+  const [keys, values] = [await readKeys(db, asked), await readValues(db, asked)];
+  const stats = new Map<string, Map<string, { n: number; avg: number | null; values: [string, number][] }>>();
+  for (const { about, key, n, avg } of keys) {
+    const ofOne = stats.get(about) ?? new Map();
+    stats.set(about, ofOne.set(key, { n: Number(n), avg, values: [] }));
+  }
+  for (const { about, key, text, n } of values)
+    stats
+      .get(about)
+      ?.get(key)
+      ?.values.push([text, Number(n)]);
+  return new Map([...stats].map(([id, ofOne]) => [id, toStats(ofOne)]));
+}
+
+function toStats(
+  keys: ReadonlyMap<
+    string,
+    { readonly n: number; readonly avg: number | null; readonly values: [string, number][] }
+  >,
+): FeedbackStats {
+  return Object.fromEntries(
+    [...keys].map(([key, { values, ...rest }]) => [key, { ...rest, values: Object.fromEntries(values) }]),
+  );
+}
+
+function selectFeedback(db: Reader, { workspaceId, ids, by }: Asked) {
+  return db
+    .selectFrom('trace_feedback')
+    .where('workspace_id', '=', workspaceId)
+    .where(by, 'in', ids)
+    .select([sql<string>`${sql.ref(by)}`.as('about'), 'key', sql<string>`count(*)`.as('n')])
+    .groupBy([by, 'key'])
+    .orderBy(by)
+    .orderBy('key')
+    .limit(MAX_ROWS);
+}
+
+function readKeys(db: Reader, asked: Asked) {
+  return selectFeedback(db, asked).select(sql<number | null>`avg(score)`.as('avg')).execute();
+}
+
+function readValues(db: Reader, asked: Asked) {
+  const text = sql<string>`left(value #>> '{}', ${sql.lit(MAX_VALUE_CHARS)})`;
+  return selectFeedback(db, asked)
+    .where(sql<boolean>`jsonb_typeof(value) = 'string'`)
+    .select(text.as('text'))
+    .groupBy(text)
+    .orderBy(text)
+    .execute();
+}
