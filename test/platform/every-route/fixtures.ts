@@ -118,6 +118,8 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   role: lastOf,
   role_id: lastOf,
   org_role_id: lastOf,
+  // Feedback must name what it is about.
+  run_id: () => randomUUID(),
   // Unique in a workspace.
   compute_id: () => randomUUID(),
   // Unique among all workspaces.

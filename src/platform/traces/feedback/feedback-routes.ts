@@ -15,8 +15,8 @@ const one = {
   path: '/feedback/{feedback_id}',
   params: z.strictObject({ feedback_id: z.guid() }),
 } as const;
-/** As the clients of the runs that it is about write theirs. */
-const bodyRules = { mayRepeatNames: true, isStorable: false } as const;
+/** Texts are those of users and models: what cannot be stored is replaced. */
+const bodyRules = { isStorable: false } as const;
 const tracking = { untracked: 'the tracked operations have no writing of feedback' } as const;
 
 export function createFeedbackRoutes(store: TraceStore): readonly Route[] {
