@@ -4,6 +4,7 @@ import type { Module } from '../module.ts';
 import { startFileSweep } from '../store/files/file-sweep.ts';
 import { createAttachmentRoute } from './artifacts/attachment-route.ts';
 import { artifactPlaceOf, knownObjects, openArtifacts } from './artifacts/artifacts.ts';
+import { attachmentUrls } from './artifacts/attachments.ts';
 import { replaceSigningKeys } from './artifacts/signed-address.ts';
 import { placeFeedback } from './feedback/feedback-placement.ts';
 import { createFeedbackRoutes } from './feedback/feedback-routes.ts';
@@ -23,7 +24,7 @@ export const traces: Module = {
     const artifacts = openArtifacts(config);
     const routes = [
       ...createProjectRoutes(postgresTraceStore),
-      ...createQueryRoutes({ store: postgresTraceStore }),
+      ...createQueryRoutes({ store: postgresTraceStore, findAttachments: attachmentUrls }),
       ...createIngestionRoutes(postgresTraceStore, config.traces),
       ...createFeedbackRoutes(postgresTraceStore),
       createAttachmentRoute(artifacts),
