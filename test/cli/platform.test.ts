@@ -95,6 +95,9 @@ describe('a platform with an embedded server', SLOW, () => {
     const headers = { 'x-api-key': other, 'content-type': 'application/json' };
     const body = JSON.stringify({ display_name: 'Second' });
     expect((await fetch(`${url}/api/v1/workspaces`, { method: 'POST', headers, body })).ok).toBe(true);
+    // With the first run, a bundle loads what no other request needs.
+    const run = JSON.stringify({ id: randomUUID(), name: 'step', start_time: new Date() });
+    expect((await fetch(`${url}/runs`, { method: 'POST', headers, body: run })).status).toBe(202);
     const listener = JSON.stringify({ compute_type: 'k8s', compute_id: 'prod', compute_config: {} });
     const made = await fetch(`${url}/v2/listeners`, {
       method: 'POST',

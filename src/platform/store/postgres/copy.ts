@@ -33,7 +33,7 @@ export type Copy<T extends keyof Tables = keyof Tables> = {
  * statement timeout of the transaction's pool holds for all of them together.
  */
 export async function copyRows<T extends keyof Tables>(trx: Transaction, copy: Copy<T>): Promise<number> {
-  const { from } = await import('pg-copy-streams');
+  const { from } = await loadCopyStreams();
   const { table, isTemporary = false, columns, rows, signal } = copy;
   const names = columns.map((name) => `"${name}"`).join(', ');
   return runOnClient(trx, async (client) => {
@@ -47,6 +47,12 @@ export async function copyRows<T extends keyof Tables>(trx: Transaction, copy: C
     }
     return target.rowCount;
   });
+}
+
+/** In a bundle the package, which is CommonJS, is the default export of its chunk and has no other one. */
+async function loadCopyStreams() {
+  const loaded = await import('pg-copy-streams');
+  return 'from' in loaded ? loaded : (loaded as { readonly default: typeof loaded }).default;
 }
 
 /** Small enough to wait for the database often, and large enough for few packets. */
