@@ -45,6 +45,8 @@ export type SaverParts = PutParts & {
   readonly runId?: string;
   /** What a checkpoint has in its metadata besides what the library gives it. */
   describe?(config: GraphConfig): JsonObject;
+  /** Resolves when what is stored from now on comes after this checkpoint, which is the last one; absent: nothing is stored. */
+  follow?(checkpointId: string): Promise<void>;
 };
 
 export type CreateSaver = (parts: SaverParts) => Saver;
@@ -77,6 +79,7 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
       this.#puts.flush();
       const tuple = await loadTuple(this.#parts, this.serde, config);
       if (tuple === undefined) return undefined;
+      if (namesOf(config).checkpoint_id === undefined) await this.#parts.follow?.(tuple.checkpoint.id);
       this.#writes = tuple.pendingWrites;
       if (!this.#forgetsResume) return tuple;
       const pendingWrites = tuple.pendingWrites.filter(([taskId, channel]) => !isForAnyTask(taskId, channel));

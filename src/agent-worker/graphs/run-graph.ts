@@ -1,4 +1,5 @@
 // One run of a graph, from the message of the server to its end.
+import { waitForClock } from '../checkpoints/checkpoint-clock.ts';
 import { withLatest } from '../checkpoints/latest-checkpoint.ts';
 import type { CreateSaver, Saver } from '../checkpoints/saver.ts';
 import type { CallContext } from '../method.ts';
@@ -57,6 +58,7 @@ export async function runGraph(
     callServer: withLatest(context.callServer, latest),
     runId: params.run_id,
     describe: (found) => describeCheckpoint(found, hidden),
+    follow: (id) => waitForClock(id, (message) => context.log('warn', `run ${params.run_id} ${message}`)),
     onFailure: (error) => broken.abort(error),
     delayMs: params.durability === 'async' ? PUT_DELAY_MS : 0,
   });

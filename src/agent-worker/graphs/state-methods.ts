@@ -1,4 +1,5 @@
 // The methods about the state of a thread: read it, at any of its checkpoints, and write to it as a node would.
+import { waitForClock } from '../checkpoints/checkpoint-clock.ts';
 import type { CreateSaver, Saver } from '../checkpoints/saver.ts';
 import { type Method, Refusal } from '../method.ts';
 import type { StateRequest } from '../protocol/calls.ts';
@@ -71,7 +72,10 @@ async function withGraph<T>(
 ): Promise<T> {
   const config: GraphConfig = JSON.parse(request.config);
   const compiled = await findGraph(request.graph_id)({ config, purpose });
-  const saver = createSaver({ callServer, describe: (found) => describeCheckpoint(found, NOTHING) });
+  const saver = createSaver({
+    ...{ callServer, describe: (found: GraphConfig) => describeCheckpoint(found, NOTHING) },
+    ...(purpose === 'threads.update' ? { follow: waitForClock } : {}),
+  });
   const place = Object.entries(config.configurable ?? {}).filter(
     ([name, value]) => NAMES_OF_PLACE.includes(name) && value !== null && value !== undefined,
   );
