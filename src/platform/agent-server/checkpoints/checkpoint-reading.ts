@@ -3,6 +3,7 @@
 import type { StoredCheckpoint } from '../../../agent-worker/protocol/calls.ts';
 import type { Database } from '../../store/database.ts';
 import { type CompiledQuery, sql } from '../../store/sql.ts';
+import type { StatementValue } from '../../store/pool/run-message.ts';
 import { defineStatement } from '../../store/statement.ts';
 import { toSearchable } from '../json-for-search.ts';
 import type { CheckpointParams } from './checkpoint-params.ts';
@@ -19,21 +20,17 @@ export async function readCheckpoint(
   return toCheckpoints(threadId, rows)[0] ?? null;
 }
 
-/** Of a checkpoint that goes with the start of a run: a larger one is asked for. */
-const MAX_STARTED_CHARS = 4 * 1024 * 1024;
+/** Of a checkpoint that goes with the start of a run: a larger one is asked for, and not read before, while its thread is locked. */
+export const MAX_STARTED_BYTES: number = 3 * 1024 * 1024;
 
 /** The last one of the graph itself; undefined where it is large. */
 export async function readLatestToStart(
   db: Database,
   threadId: string,
 ): Promise<StoredCheckpoint | null | undefined> {
-  const found = toCheckpoints(threadId, await readLatest(db, { threadId, ns: '' }))[0] ?? null;
-  return found === null || charsOf(found) <= MAX_STARTED_CHARS ? found : undefined;
-}
-
-function charsOf({ checkpoint, metadata, values, writes }: StoredCheckpoint): number {
-  const all = [checkpoint, metadata, ...[...values, ...writes].map(({ value }) => value)];
-  return all.reduce((sum, { text, base64 }) => sum + (text ?? base64 ?? '').length, 0);
+  const rows = await readSmall(db, { threadId });
+  if (rows.some(({ part }) => part === 'large')) return undefined;
+  return toCheckpoints(threadId, rows)[0] ?? null;
 }
 
 /** At most so many in one result, and about so many bytes, which fit into a frame: a worker asks again before the last one. */
@@ -85,7 +82,8 @@ async function findPlaces(db: Database, params: CheckpointParams['checkpoint.lis
 }
 
 type Row = {
-  readonly part: 'checkpoint' | 'value' | 'write';
+  /** `large`: that there is one, and nothing of it. */
+  readonly part: 'checkpoint' | 'value' | 'write' | 'large';
   readonly ns: string;
   readonly id: string;
   /** Of a checkpoint its parent, of a value its channel, of a write its task. */
@@ -103,11 +101,41 @@ type Row = {
 const readLatest = defineStatement(
   'read-latest-checkpoint',
   (db, { threadId, ns }: { readonly threadId: string; readonly ns: string }) =>
-    contentsOf(
-      db,
-      sql`select * from agent_checkpoints where thread_id = ${threadId} and checkpoint_ns = ${ns}
-        order by checkpoint_id desc limit 1`,
-    ),
+    contentsOf(db, latestOf(threadId, ns)),
+);
+
+const latestOf = (threadId: StatementValue, ns: StatementValue) => sql`
+  select * from agent_checkpoints where thread_id = ${threadId} and checkpoint_ns = ${ns}
+  order by checkpoint_id desc limit 1`;
+
+/** The size of a value is known without its bytes, which are read only where they are few. */
+const readSmall = defineStatement(
+  'read-latest-checkpoint-to-start',
+  (db, { threadId }: { readonly threadId: string }) => {
+    const isSmall = sql`bytes <= ${sql.lit(MAX_STARTED_BYTES)}`;
+    return sql<Row>`
+      with found as materialized (${latestOf(threadId, '')}),
+      stored as materialized (select one.* from found, lateral ${valuesOf()} as one),
+      written as materialized (select one.* from found, lateral ${writesOf()} as one),
+      sized as materialized (
+        select octet_length(checkpoint) + octet_length(metadata)
+          + (select coalesce(sum(octet_length(value)), 0) from stored)
+          + (select coalesce(sum(octet_length(value)), 0) from written) as bytes
+        from found)
+      select 'checkpoint' as part, checkpoint_ns as ns, checkpoint_id as id, parent_checkpoint_id as name,
+        versions::text as detail, metadata_type as channel, type, checkpoint as value, metadata
+        from found, sized where ${isSmall}
+      union all
+      select 'value', found.checkpoint_ns, found.checkpoint_id, stored.channel, stored.version, null, stored.type, stored.value, null
+        from found, sized, stored where ${isSmall}
+      union all
+      select 'write', found.checkpoint_ns, found.checkpoint_id, written.task_id, written.idx::text, written.channel,
+        written.type, written.value, null
+        from found, sized, written where ${isSmall}
+      union all
+      select 'large', '', '', null, '', null, '', ''::bytea, null from sized where not (${isSmall})
+    `.compile(db);
+  },
 );
 
 const readOne = defineStatement(

@@ -2,7 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
-import { listCheckpoints } from '../../../../src/platform/agent-server/checkpoints/checkpoint-reading.ts';
+import {
+  listCheckpoints,
+  MAX_STARTED_BYTES,
+  readLatestToStart,
+} from '../../../../src/platform/agent-server/checkpoints/checkpoint-reading.ts';
 import { type AgentRows, createAgentRows } from '../../../support/agent-rows.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { json, putOf, writesOf } from './checkpoint-scene.ts';
@@ -36,6 +40,22 @@ const count = async (
     .length;
 
 describe('what was put is read', () => {
+  it('for the start of a run as for its worker, and not where it is large', async () => {
+    const { db } = database.store;
+    const { threadId, port, get } = await openPort();
+    expect(await readLatestToStart(db, threadId)).toBeNull();
+    const fresh = { a: '1', b: '2' };
+    await port.handle('checkpoint.put', putOf(threadId, '1', { fresh, parent_checkpoint_id: '0' }));
+    await port.handle('checkpoint.put_writes', writesOf(threadId, '1', 'task', { 0: 'x', [-3]: 'y' }));
+    expect(await readLatestToStart(db, threadId)).toEqual(await get());
+    expect(await get()).toMatchObject({ values: [{}, {}], writes: [{}, {}] });
+    const large = { channel: 'a', version: '2', value: json('x'.repeat(MAX_STARTED_BYTES)) };
+    const versions = { versions: { a: '2', b: '2' }, values: [large] };
+    await port.handle('checkpoint.put', putOf(threadId, '2', versions));
+    expect(await readLatestToStart(db, threadId)).toBeUndefined();
+    expect(await get()).toMatchObject({ checkpoint_id: '2', values: [{}, {}] });
+  });
+
   it('whole, by its id and as the latest', async () => {
     const { threadId, port, get } = await openPort();
     expect(await get()).toBeNull();
