@@ -79,7 +79,6 @@ export function createSaverClass({ BaseCheckpointSaver }: Library): CreateSaver 
       this.#puts.flush();
       const tuple = await loadTuple(this.#parts, this.serde, config);
       if (tuple === undefined) return undefined;
-      if (namesOf(config).checkpoint_id === undefined) await this.#parts.follow?.(tuple.checkpoint.id);
       this.#writes = tuple.pendingWrites;
       if (!this.#forgetsResume) return tuple;
       const pendingWrites = tuple.pendingWrites.filter(([taskId, channel]) => !isForAnyTask(taskId, channel));
@@ -143,6 +142,7 @@ async function loadTuple(
   if (place === undefined) return undefined;
   const stored = await parts.callServer('checkpoint.get', place);
   if (stored === null) return undefined;
+  if (place.checkpoint_id === undefined) await parts.follow?.(stored.checkpoint_id);
   return await completeTuple(parts, serde, await readTuple(serde, stored));
 }
 
