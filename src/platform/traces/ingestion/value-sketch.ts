@@ -6,9 +6,11 @@ import { JsonScanner, type ScanHandler, type Tap, type ValueKind } from './json-
 
 /** As many as a text of the length that is searched can have. */
 const MAX_NODES = 33_000;
-/** Of all texts that are kept whole together, and of each one behind these. */
-const MAX_TEXT_BYTES = 400_000;
+/** Of all texts and names that are kept whole together: those of the text that is searched, each character an escape. */
+const WHOLE_BYTES = 400_000;
+/** Of each text behind these, and of all of them: those of the pairs that are searched. */
 const SHORT_TEXT_BYTES = 6_000;
+const SHORT_BYTES = 200 * SHORT_TEXT_BYTES;
 const MAX_DEPTH = 17;
 /** Of a value that is looked for, wherever it is. */
 const MAX_FOUND_BYTES = 16_384;
@@ -42,7 +44,7 @@ class SketchBuilder implements ScanHandler {
   readonly #open: Container[] = [];
   #root: unknown = null;
   #nodes = MAX_NODES;
-  #text = MAX_TEXT_BYTES;
+  #bytes = WHOLE_BYTES + SHORT_BYTES;
   #taken:
     | { readonly name: string | undefined; readonly kind: ValueKind; readonly tap: Beginning }
     | undefined;
@@ -66,9 +68,19 @@ class SketchBuilder implements ScanHandler {
     if (isContainer && !isUsage) return this.#openContainer(depth, name, kind);
     this.#nodes -= 1;
     if (this.#nodes < 0 && !isUsage) return this.#passOver();
-    const limit = isUsage || kind !== 'string' ? MAX_FOUND_BYTES : Math.max(SHORT_TEXT_BYTES, this.#text);
+    const limit = isUsage || kind !== 'string' ? MAX_FOUND_BYTES : this.#textLimit();
     this.#taken = { name, kind, tap: new Beginning(limit) };
     return this.#taken.tap;
+  }
+
+  #textLimit(): number {
+    return Math.min(Math.max(SHORT_TEXT_BYTES, this.#bytes - SHORT_BYTES), this.#bytes);
+  }
+
+  /** Of a text or a name that is kept. Without any left no further value is. */
+  #count(bytes: number): void {
+    this.#bytes -= bytes;
+    if (this.#bytes <= 0) this.#nodes = Math.min(0, this.#nodes);
   }
 
   #openContainer(depth: number, name: string | undefined, kind: 'object' | 'array'): Tap | undefined {
@@ -97,9 +109,9 @@ class SketchBuilder implements ScanHandler {
     this.#taken = undefined;
     if (taken !== undefined) {
       const value = toValue(taken.tap, taken.kind);
-      this.#text = Math.max(0, this.#text - taken.tap.length);
       if (this.#isUsage(depth, taken.name)) this.#noteUsage(depth, value);
       if (this.#nodes >= 0) this.#add(taken.name, value);
+      this.#count(taken.tap.length);
     } else if (this.#open.length > depth) {
       this.#open.length = depth;
       if (depth === 1) this.#isInMessages = false;
@@ -120,7 +132,10 @@ class SketchBuilder implements ScanHandler {
     const parent = this.#open.at(-1);
     if (parent === undefined) this.#root = value;
     else if (Array.isArray(parent)) parent.push(value);
-    else if (name !== undefined) parent[name] = value;
+    else if (name !== undefined) {
+      parent[name] = value;
+      this.#count(name.length);
+    }
   }
 
   /** Of `extra` the metadata alone, and of events the name and the time of each up to the first one of a token. */
@@ -168,7 +183,7 @@ function toValue(beginning: Beginning, kind: ValueKind): unknown {
   const text = beginning.text();
   if (!beginning.isCut) return JSON.parse(text) as unknown;
   if (kind !== 'string') return null;
-  // Without an escape that is cut off, and without half a character.
-  const whole = text.replace(/\ufffd+$/, '').replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, '$1');
+  // Without an escape that is cut off, and without half a character: a longer match would take quadratic time.
+  const whole = text.replace(/\ufffd{1,3}$/, '').replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, '$1');
   return JSON.parse(`${whole}"`) as unknown;
 }

@@ -95,6 +95,26 @@ describe('the sketch of a value', () => {
     }
   });
 
+  it('keeps little of many long texts and names, and finds tokens behind them', () => {
+    const texts = Array.from({ length: 500 }, () => 'x'.repeat(6_000));
+    const names = Object.fromEntries(texts.map((_, at) => [`${'é'.repeat(500)}${at}`, at]));
+    for (const noise of [texts, Array.from({ length: 8 }, () => names)]) {
+      const outputs = { noise, usage_metadata: { input_tokens: 1 } };
+      const kept = sketch('outputs', JSON.stringify(outputs));
+      expect(JSON.stringify(kept).length).toBeLessThan(1_900_000);
+      expect(kept).toMatchObject({ usage_metadata: { input_tokens: 1 } });
+      const extra = sketch('extra', JSON.stringify({ metadata: { noise } }));
+      expect(JSON.stringify(extra).length).toBeLessThan(1_900_000);
+    }
+  });
+
+  it('reads a text that is cut behind many replacement characters in linear time', () => {
+    const text = JSON.stringify(`${'\ufffd'.repeat(133_000)}${'x'.repeat(10_000)}`);
+    const begun = performance.now();
+    expect(sketch('inputs', text)).toHaveLength(133_999);
+    expect(performance.now() - begun).toBeLessThan(2_000);
+  });
+
   it('throws for what is no JSON, also behind what it keeps', () => {
     for (const text of [`{"a":[${'1,'.repeat(50_000)}]}`, `["${'x'.repeat(500_000)}", 01]`, '{"a":1'])
       expect(() => sketch('inputs', text)).toThrow(/./);
