@@ -34,9 +34,14 @@ export async function* readMultipart(
 type Header = Readonly<Record<string, readonly string[]>>;
 type Found = { readonly stream: Dicer.PartStream; header: Header | undefined };
 
-/** Dicer is given one piece at a time; what it finds in it waits here until it is consumed. */
+/** A piece may be thousands of empty parts, all of which are found in one turn. */
+const SLICE_BYTES = 16 * 1024;
+
+/** Dicer is given one slice at a time; what it finds in it waits here until it is consumed. */
 class PartParser {
   readonly #pieces: AsyncIterator<Uint8Array>;
+  /** Of the last piece. */
+  #rest: Uint8Array = new Uint8Array();
   readonly #limits: MultipartLimits;
   readonly #dicer: Dicer;
   readonly #found: Found[] = [];
@@ -97,10 +102,12 @@ class PartParser {
   }
 
   async #advance(): Promise<void> {
-    const { value, done } = await this.#pieces.next();
+    const { value = this.#rest, done } =
+      this.#rest.length > 0 ? { value: this.#rest } : await this.#pieces.next();
     this.#isEnded = done === true;
     if (done === true) this.#dicer.end();
-    else this.#dicer.write(value);
+    else this.#dicer.write(value.subarray(0, SLICE_BYTES));
+    this.#rest = value.subarray(SLICE_BYTES);
     // By then it has reported an error.
     if (done === true) await nextTurn();
     if (this.#error !== undefined) throw this.#error;

@@ -40,6 +40,12 @@ async function decode(
 }
 
 describe('a multipart body', () => {
+  it('in one large piece has its parts, with boundaries at every place of it', async () => {
+    const parts = Array.from({ length: 400 }, (_, at) => ({ name: `n${at}`, body: Buffer.alloc(at, 'x') }));
+    const expected = parts.map(({ name, body }) => [name, body.toString()]);
+    expect(await decode(encode(parts), { size: Infinity })).toEqual(expected);
+  });
+
   it('has its parts, whatever the pieces in which it arrives', async () => {
     // Made of what looks like boundaries.
     const body = fc
