@@ -520,8 +520,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/ingestion/single-run.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/settings/gateway-settings.ts': 'test/platform/config.test.ts',
   'src/platform/settings/trace-settings.ts': 'test/platform/config.test.ts',
-  'src/platform/traces/projects/project-placing.ts':
-    'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/projects/project-schema.ts': 'test/platform/traces/projects/project-routes.test.ts',
   'src/platform/traces/projects/projects.ts': 'test/platform/traces/projects/project-routes.test.ts',
   'src/platform/traces/store/descendants.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',

@@ -1,6 +1,5 @@
 // The projects of runs that are written, in their transaction: found by id or by name, and made where a name is new. They are locked
 // against their deletion until the commit, so that no run comes into a project after its removal has begun.
-import { randomUUID } from 'node:crypto';
 import type { Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { PlacedPart, RunPart } from '../runs/run-part.ts';
@@ -27,7 +26,7 @@ export async function placeParts(
   });
 }
 
-/** Of runs that are there already, and whose project this request does not name. */
+/** Of runs that are there already, and whose project this request does not name; not of one that is gone, whose runs are removed. */
 async function findPlaces(
   trx: Transaction,
   workspaceId: string,
@@ -36,10 +35,14 @@ async function findPlaces(
   const ids = parts.filter(({ project }) => project.rank === 0).map(({ id }) => id);
   if (ids.length === 0) return new Map();
   const rows = await trx
-    .selectFrom('trace_run_places')
-    .select(['id', 'session_id'])
-    .where('workspace_id', '=', workspaceId)
-    .where('id', '=', sql<string>`any(${ids}::uuid[])`)
+    .selectFrom('trace_run_places as r')
+    .innerJoin('trace_projects as p', (join) =>
+      join.onRef('p.workspace_id', '=', 'r.workspace_id').onRef('p.id', '=', 'r.session_id'),
+    )
+    .select(['r.id', 'r.session_id'])
+    .where('r.workspace_id', '=', workspaceId)
+    .where('r.id', '=', sql<string>`any(${ids}::uuid[])`)
+    .forKeyShare('p')
     .execute();
   return new Map(rows.map(({ id, session_id }) => [id, session_id]));
 }
@@ -70,13 +73,10 @@ async function findOrMake(
   // In one order everywhere: two requests with the same new names wait for each other, and never both.
   const missing = [...names].filter((name) => !found.has(name)).toSorted();
   if (missing.length === 0) return found;
-  const rows = missing.map((name) => ({
-    ...{ workspace_id: workspaceId, id: randomUUID(), name },
-    ...{ description: null, extra: null, end_time: null },
-    ...{ default_dataset_id: null, reference_dataset_id: null },
-  }));
-  const insert = trx.insertInto('trace_projects').values(rows);
-  await insert.onConflict((conflict) => conflict.constraint('trace_projects_name').doNothing()).execute();
+  // Two parameters for any number of names: a statement has 65,535 at most.
+  await sql`
+    insert into trace_projects (workspace_id, name) select ${workspaceId}::uuid, name from unnest(${missing}::text[]) name
+    on conflict on constraint trace_projects_name do nothing`.execute(trx);
   return new Map([...found, ...(await findByName(trx, workspaceId, missing))]);
 }
 
