@@ -58,12 +58,17 @@ export const postgresTraceStore: TraceStore = {
   async removeRuns(db, { workspaceId, id }) {
     for (let step = 0; step < REMOVAL_STEPS; step += 1) {
       const { rows } = await sql<{ removed: string }>`
-        with chosen as (
+        with chosen as materialized (
           select start_time, id from trace_runs
           where workspace_id = ${workspaceId} and session_id = ${id} limit ${REMOVAL_ROWS}
+        ), locked as materialized (
+          -- First and in the order of ids, as those do who merge runs: each would wait for the other otherwise.
+          select from trace_run_places
+          where workspace_id = ${workspaceId} and id in (select id from chosen) order by id for update
         ), gone as (
           delete from trace_runs r using chosen s
-          where r.workspace_id = ${workspaceId} and r.session_id = ${id} and r.start_time = s.start_time and r.id = s.id
+          where (select count(*) from locked) >= 0
+            and r.workspace_id = ${workspaceId} and r.session_id = ${id} and r.start_time = s.start_time and r.id = s.id
           returning r.id
         ), left_places as (
           delete from trace_run_places p using gone where p.workspace_id = ${workspaceId} and p.id = gone.id

@@ -4,7 +4,7 @@ import { postgresTraceStore } from '../../../../src/platform/traces/store/postgr
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { describeRunQueries } from './run-query-checks.ts';
 import { describeTraceStore } from './trace-store-checks.ts';
-import { addWorkspace } from './trace-scene.ts';
+import { addWorkspace, partOf } from './trace-scene.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -36,4 +36,34 @@ it('two transactions that need the partition of a day take turns, and one of the
   committed.resolve();
   await first;
   expect(await second).toBe(false);
+});
+
+it('the removal of a project and a request with its runs take turns, and neither of them fails', async () => {
+  const { store, owner } = database;
+  const workspaceId = await addWorkspace(owner.db);
+  const parts = Array.from({ length: 5 }, () => partOf({}));
+  const project = { workspaceId, id: parts[0]!.project.id };
+  const merge = () => store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, parts));
+  await merge();
+  const places = sql`select from trace_run_places where workspace_id = ${workspaceId} order by id for update`;
+  const [isLocked, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let attempts = 0;
+  const merging = store.write(async (trx) => {
+    attempts += 1;
+    await places.execute(trx);
+    isLocked.resolve();
+    await isWaiting.promise;
+    await sql`update trace_runs set name = 'changed' where workspace_id = ${workspaceId}`.execute(trx);
+  });
+  await isLocked.promise;
+  const removing = postgresTraceStore.removeRuns(store.db, project);
+  const waiting = sql`select from pg_locks where not granted`;
+  await expect.poll(async () => (await waiting.execute(owner.db)).rows.length).toBeGreaterThan(0);
+  isWaiting.resolve();
+  await merging;
+  expect(await removing).toBe(true);
+  // One that the database has rolled back would be repeated.
+  expect(attempts).toBe(1);
+  for (const { id } of parts)
+    expect(await postgresTraceStore.readRun(store.db, { workspaceId, id })).toBeUndefined();
 });
