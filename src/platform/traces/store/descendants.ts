@@ -1,8 +1,9 @@
 // The runs below those of a page, of which a trace may have any number: of each trace the first by their start, up to a limit of
-// them all.
+// them all. A run that is below several of the page counts for each of them.
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { Descendants, FoundRun } from '../trace-store.ts';
+import { withinTime } from './query-time.ts';
 
 export async function readDescendants(
   db: Reader,
@@ -15,23 +16,23 @@ export async function readDescendants(
   const found = new Map(runs.map(({ id }) => [id, { direct: [] as string[], all: [] as string[] }]));
   if (runs.length === 0) return found;
   const traces = [...new Set(runs.map(({ trace_id }) => trace_id))];
-  for (const { id, parent_run_id, parent_run_ids } of await readTraces(db, {
+  for (const { id, ancestor_id, is_direct } of await readTraces(db, {
     ...{ workspaceId, traces, runs },
     limit: Math.max(1, Math.floor(limit / traces.length)),
   })) {
-    found.get(parent_run_id)?.direct.push(id);
-    for (const ancestor of new Set(parent_run_ids)) found.get(ancestor)?.all.push(id);
+    if (is_direct) found.get(ancestor_id)?.direct.push(id);
+    found.get(ancestor_id)?.all.push(id);
   }
   return found;
 }
 
-type Child = {
-  readonly id: string;
-  readonly parent_run_id: string;
-  readonly parent_run_ids: readonly string[];
-};
+/** A run below one of the page. */
+type Child = { readonly id: string; readonly ancestor_id: string; readonly is_direct: boolean };
 
-/** Runs start after those above them; clocks of clients may say otherwise, and traces run at midnight. */
+/**
+ * Runs start after those above them; clocks of clients may say otherwise, and traces run at midnight. Of those above, which may be a
+ * thousand for each run, the database returns the runs of the page alone.
+ */
 function readTraces(
   db: Reader,
   {
@@ -49,15 +50,22 @@ function readTraces(
   const times = runs.map(({ start_time }) => start_time).toSorted();
   const children = sql<Child>`
     (select c.* from unnest(${traces}::uuid[]) t(id) cross join lateral (
-      select id, parent_run_id, parent_run_ids, start_time from trace_runs
-      where workspace_id = ${workspaceId} and trace_id = t.id and parent_run_id is not null
-        and start_time >= ${times.at(0)}::timestamptz - interval '1 day'
-        and start_time < ${times.at(-1)}::timestamptz + interval '2 days'
-      order by start_time, id limit ${limit}) c)`;
-  return db
-    .selectFrom(children.as('c'))
-    .select(['c.id', 'c.parent_run_id', 'c.parent_run_ids'])
-    .orderBy(sql`start_time`)
-    .orderBy('c.id')
-    .execute();
+      select k.id, a.id as ancestor_id, a.id = k.parent_run_id as is_direct, k.start_time from (
+        select id, parent_run_id, parent_run_ids, start_time from trace_runs
+        where workspace_id = ${workspaceId} and trace_id = t.id and parent_run_id is not null
+          and start_time >= ${times.at(0)}::timestamptz - interval '1 day'
+          and start_time < ${times.at(-1)}::timestamptz + interval '2 days'
+        order by start_time, id limit ${limit}) k
+      cross join lateral (
+        select distinct above.id from unnest(k.parent_run_ids) above(id)
+        where above.id = any(${runs.map(({ id }) => id)}::uuid[])) a
+      order by k.start_time, k.id limit ${limit}) c)`;
+  return withinTime(() =>
+    db
+      .selectFrom(children.as('c'))
+      .select(['c.id', 'c.ancestor_id', 'c.is_direct'])
+      .orderBy(sql`start_time`)
+      .orderBy('c.id')
+      .execute(),
+  );
 }

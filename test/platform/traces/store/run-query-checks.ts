@@ -175,6 +175,31 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
       expect(few.get(ids.root)?.all).toEqual([ids.first]);
     });
 
+    it('have at most the limit of runs below them, of all runs of the page together', async () => {
+      const { store, database } = open();
+      const chain = Array.from({ length: 6 }, () => randomUUID());
+      const parts = chain.map((id, at) =>
+        partOf({
+          id,
+          start: {
+            ...{ start_time: `2026-11-20T12:00:0${at}.000000Z`, trace_id: chain[0]! },
+            ...{ parent_run_id: chain[at - 1] ?? null, parent_run_ids: chain.slice(0, at) },
+          },
+        }),
+      );
+      const workspace = await open().addWorkspace();
+      await database.write((trx) => store.mergeRuns(trx, workspace, parts));
+      const page = await store.queryRuns(database.db, {
+        ...{ workspaceId: workspace, window, order: 'asc', limit: 3 },
+      });
+      const read = async (limit: number) => {
+        const below = await store.readDescendants(database.db, { workspaceId: workspace, runs: page, limit });
+        return page.map(({ id }) => below.get(id)?.all.length);
+      };
+      expect(await read(100)).toEqual([5, 4, 3]);
+      expect((await read(4)).reduce((sum, count) => sum! + count!, 0)).toBe(4);
+    });
+
     it('have statistics', async () => {
       const { store, database } = open();
       const stats = (given: Partial<RunSelection>) =>
