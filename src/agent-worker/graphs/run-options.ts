@@ -1,4 +1,5 @@
 // The options that the library gets for a run: config, modes and interrupts of the run, and the metadata of its checkpoints.
+import { Refusal } from '../method.ts';
 import type { RunToStart } from '../protocol/calls.ts';
 import type { JsonObject } from '../protocol/messages.ts';
 import { omit } from './chunk-event.ts';
@@ -33,7 +34,7 @@ export function createRunOptions(
     tags: config.tags,
     context: run.context === undefined ? undefined : JSON.parse(run.context),
     recursionLimit: config.recursion_limit,
-    maxConcurrency: config.max_concurrency,
+    maxConcurrency: requirePositive(config.max_concurrency, 'max_concurrency'),
     subgraphs: run.stream_subgraphs,
     metadata: {
       ...run.metadata,
@@ -48,6 +49,13 @@ export function createRunOptions(
   };
   // An undefined option would take the place of one that the graph is bound to.
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** With none at a time, the library would wait for ever. Throws a Refusal. */
+function requirePositive(given: unknown, name: string): number | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given === 'number' && Number.isInteger(given) && given > 0) return given;
+  throw new Refusal('invalid', `\`config.${name}\` must be a whole number from 1.`);
 }
 
 export function configurableAt(config: RunConfig, place: StartPlace): Record<string, unknown> {

@@ -29,6 +29,12 @@ describe('a run', () => {
     expect(end).toEqual({ status: 'success', values: JSON.stringify({ steps: steps[2] }), interrupts: '{}' });
   });
 
+  it.each([0, -1, 0.5, '1'])('with %j steps at a time is refused', async (max) => {
+    const run = startRun(methods, { graph_id: 'builder', input, config: { max_concurrency: max } });
+    const message = '`config.max_concurrency` must be a whole number from 1.';
+    await expect(run).rejects.toMatchObject({ name: 'Refusal', code: 'invalid', message });
+  });
+
   it('goes on with the thread, and waits at an interrupt until it is resumed', async () => {
     const call = createCall();
     const asked = await startRun(methods, { graph_id: 'asks', input, stream_mode: ['updates'] }, call);

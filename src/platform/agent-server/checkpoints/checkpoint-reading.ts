@@ -1,6 +1,8 @@
 // Reads checkpoints with the values of their channels and the writes of tasks. Each lookup is one in the primary key of its table,
 // so that what a thread has of history costs nothing when its last checkpoint is read.
 import type { StoredCheckpoint } from '../../../agent-worker/protocol/calls.ts';
+import { DomainError } from '../../../base/domain-error.ts';
+import { isStorable } from '../../../base/json/storable-text.ts';
 import type { Database } from '../../store/database.ts';
 import { type CompiledQuery, sql } from '../../store/sql.ts';
 import type { StatementValue } from '../../store/pool/run-message.ts';
@@ -18,6 +20,25 @@ export async function readCheckpoint(
   const rows =
     id === undefined ? await readLatest(db, { threadId, ns }) : await readOne(db, { threadId, ns, id });
   return toCheckpoints(threadId, rows)[0] ?? null;
+}
+
+export type NamedCheckpoint = {
+  readonly threadId: string;
+  readonly id: string;
+  /** Absent, or anything that is no text: that of the graph itself. */
+  readonly namespace: unknown;
+};
+
+/** Throws `not_found`: from a checkpoint that is not there a graph would go on with nothing, and the thread would have lost its state. */
+export async function requireCheckpoint(
+  db: Pick<Database, 'selectFrom'>,
+  { threadId, id, namespace }: NamedCheckpoint,
+): Promise<void> {
+  const ns = typeof namespace === 'string' ? namespace : '';
+  const place = db.selectFrom('agent_checkpoints').select('checkpoint_id').where('thread_id', '=', threadId);
+  const found = place.where('checkpoint_ns', '=', ns).where('checkpoint_id', '=', id);
+  if (!isStorable(id + ns) || (await found.executeTakeFirst()) === undefined)
+    throw new DomainError('not_found', 'Checkpoint not found: the thread has none with this id');
 }
 
 /** Of a checkpoint that goes with the start of a run: a larger one is asked for, and not read before, while its thread is locked. */

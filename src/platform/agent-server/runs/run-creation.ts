@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../agent-worker/protocol/messages.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Filter } from '../access/filters.ts';
 import { insertRunUser, partyOf, type RunUser, sealRunUser } from '../access/run-users.ts';
-import { readLatestToStart } from '../checkpoints/checkpoint-reading.ts';
+import { readLatestToStart, requireCheckpoint } from '../checkpoints/checkpoint-reading.ts';
 import type { Transaction } from '../../store/database.ts';
 import type { PooledTransaction } from '../../store/pool/pooled-transaction.ts';
 import type { Vault } from '../../vault/vault.ts';
@@ -72,6 +72,8 @@ export async function createRun(
     ...{ graphId: assistant.graphId, assistantId: assistant.assistantId },
     defaults: parts.defaultConfigs.get(assistant.graphId) ?? {},
   });
+  const { checkpoint_id: id, checkpoint_ns: namespace } = kwargs.config.configurable;
+  if (typeof id === 'string' && id !== '') await requireCheckpoint(trx, { threadId, id, namespace });
   const party = partyOf(given.user);
   const insertion: Insertion = {
     ...{ runId, assistant, thread, kwargs, strategy, party, streamedBy: given.streamedBy },

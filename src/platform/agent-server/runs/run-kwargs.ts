@@ -50,8 +50,8 @@ export function createKwargs(body: RunBody, parts: KwargsParts): RunKwargs {
   const configurable = {
     ...withoutReserved({
       ...toObject(defaultConfig['configurable']),
-      ...toObject(assistant.config['configurable']),
-      ...toObject(thread.config['configurable']),
+      ...withoutPlace(toObject(assistant.config['configurable'])),
+      ...withoutPlace(toObject(thread.config['configurable'])),
       ...toObject(body.config?.['configurable']),
       ...checkpointOf(body),
     }),
@@ -81,12 +81,20 @@ export function threadConfigOf(
   body: RunBody,
   { assistant, thread }: Pick<KwargsParts, 'assistant' | 'thread'>,
 ): JsonObject {
-  const configurable = withoutReserved({
-    ...toObject(assistant.config['configurable']),
-    ...toObject(thread.config['configurable']),
-    ...toObject(body.config?.['configurable']),
-  });
+  const configurable = withoutPlace(
+    withoutReserved({
+      ...toObject(assistant.config['configurable']),
+      ...toObject(thread.config['configurable']),
+      ...toObject(body.config?.['configurable']),
+    }),
+  );
   return { ...assistant.config, ...thread.config, ...body.config, configurable };
+}
+
+/** A checkpoint is where one run begins: those that follow it on its thread begin at the last one. */
+function withoutPlace(configurable: JsonObject): JsonObject {
+  const { checkpoint_id: _, checkpoint_ns: __, checkpoint_map: ___, ...rest } = configurable;
+  return rest;
 }
 
 function durabilityOf({ durability, checkpoint_during: during }: RunBody): Durability | undefined {

@@ -6,6 +6,7 @@ import { defineRoute, type Reader, type Route } from '../../api/route.ts';
 import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
+import { requireCheckpoint } from '../checkpoints/checkpoint-reading.ts';
 import { toSearchable } from '../json-for-search.ts';
 import type { AgentGrant } from '../access/gate.ts';
 import { callState } from './state-calls.ts';
@@ -161,6 +162,8 @@ const updateRoute = (parts: ThreadParts): Route => {
         ...checkpoint,
         ...(checkpoint_id === undefined || checkpoint_id === null ? {} : { checkpoint_id }),
       };
+      const { checkpoint_id: id, checkpoint_ns: namespace } = place;
+      if (typeof id === 'string' && id !== '') await requireCheckpoint(call.db, { threadId, id, namespace });
       const state = { threadId, user: call.user, checkpoint: place };
       const params = {
         ...{ graph_id: graphId, thread_id: threadId, config: toStateConfig(config, state) },

@@ -36,6 +36,19 @@ const idle = ({ queue }: Process) =>
       return place !== undefined;
     })
     .toBe(true);
+async function addCheckpoint(threadId: string, id: string): Promise<void> {
+  const content = { checkpoint: Buffer.from('{}'), metadata: Buffer.from('{}'), searched_metadata: '{}' };
+  const types = {
+    type: 'json',
+    metadata_type: 'json',
+    versions: '{}',
+    parent_checkpoint_id: null,
+    run_id: null,
+  };
+  const row = { thread_id: threadId, checkpoint_ns: '', checkpoint_id: id, ...content, ...types };
+  await scene.store.db.insertInto('agent_checkpoints').values(row).execute();
+}
+
 const usersOf = (runId: string) =>
   scene.store.db.selectFrom('agent_run_users').select('run_id').where('run_id', '=', runId).execute();
 
@@ -177,17 +190,36 @@ describe('a run that begins with its creation', () => {
     expect(rows).toEqual([{ isWhole: true }]);
   });
 
-  it('asks for the checkpoint that it names', async () => {
+  it('asks for the checkpoint that it names, and the next one begins at the last one', async () => {
     const one = scene.addProcess();
-    const { row } = await scene.create(
-      { threadId: await scene.addThread(), body: { checkpoint_id: 'c' } },
-      one,
-    );
-    const { params, end } = await one.started(row.run_id);
-    expect(params.latest).toBeUndefined();
-    end();
-    await one.ended(row.run_id);
+    const threadId = await scene.addThread();
+    await addCheckpoint(threadId, 'c');
+    for (const body of [
+      { checkpoint_id: 'c' },
+      { checkpoint: { checkpoint_id: 'c' } },
+      { config: { configurable: { checkpoint_id: 'c' } } },
+      {},
+    ]) {
+      await idle(one);
+      const { row } = await scene.create({ threadId, body }, one);
+      const { params, end } = await one.started(row.run_id);
+      const isNamed = Object.keys(body).length > 0;
+      expect(params.checkpoint).toEqual(isNamed ? { checkpoint_id: 'c' } : undefined);
+      expect(params.latest).toEqual(isNamed ? undefined : expect.objectContaining({ checkpoint_id: 'c' }));
+      end();
+      await one.ended(row.run_id);
+    }
     await one.queue.close();
+  });
+
+  it('is not created at a checkpoint that its thread does not have', async () => {
+    const threadId = await scene.addThread();
+    await addCheckpoint(await scene.addThread(), 'c');
+    for (const body of [{ checkpoint_id: 'c' }, { config: { configurable: { checkpoint_id: 'c' } } }])
+      for (const given of [{ threadId, body }, { body }])
+        await expect(scene.create(given)).rejects.toMatchObject({ kind: 'not_found' });
+    const runs = scene.store.db.selectFrom('agent_runs').select('run_id').where('thread_id', '=', threadId);
+    expect(await runs.execute()).toEqual([]);
   });
 
   it('is executed by another process where this one ends before the start', async () => {

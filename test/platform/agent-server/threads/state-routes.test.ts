@@ -1,6 +1,7 @@
 // The states of threads, with a worker that a test plays.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createCheckpointPort } from '../../../../src/platform/agent-server/checkpoints/checkpoint-port.ts';
 import { createThreadRoutes } from '../../../../src/platform/agent-server/threads/thread-routes.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
 import { type AgentApi, createAgentApi } from '../../../support/agent-api.ts';
@@ -168,6 +169,13 @@ describe('POST state', () => {
       ];
       return { configurable, state: JSON.stringify({ values: { a: 'x\0' }, next: ['b'], tasks }) };
     };
+    const runId = await api.rows.addRun(thread);
+    const lease = { runId, attempt: 1 };
+    await createCheckpointPort(api.database.store, { threadId: thread, lease }).handle(
+      'checkpoint.put',
+      putOf(thread, '0'),
+    );
+    await api.database.store.db.deleteFrom('agent_runs').where('run_id', '=', runId).execute();
     const body = { values: { a: '\0', n: [1] }, as_node: 'node', checkpoint: { checkpoint_id: '0' } };
     const { status, body: updated } = await update(thread, body, 'alice');
     expect([status, updated]).toEqual([
@@ -215,6 +223,15 @@ describe('POST state', () => {
     expect(
       await db.selectFrom('agent_checkpoints').select('thread_id').where('thread_id', '=', thread).execute(),
     ).toEqual([]);
+  });
+
+  it.each([
+    { checkpoint_id: randomUUID() },
+    { checkpoint: { checkpoint_id: 'a\0' } },
+    { checkpoint: { checkpoint_id: '1', checkpoint_ns: 'other' } },
+  ])('at a checkpoint that is not there, %j: 404, and no worker is asked', async (place) => {
+    const { status, body } = await update(await addThread(), { values: {}, ...place });
+    expect([status, body.detail]).toEqual([404, expect.stringContaining('Checkpoint not found')]);
   });
 
   it('without a graph: 400', async () => {
