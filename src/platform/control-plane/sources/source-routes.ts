@@ -81,7 +81,7 @@ const upload = ({ quotas, sources }: SourceParts): Route => {
     upload: ARCHIVE,
     responses: { 200: z.strictObject({ size_bytes: z.int(), sha256: z.string() }) },
     failures: [403, 409, 413],
-    limits: { running: { total: 64, perCaller: 4 } },
+    limits: { running: { total: 64, perCaller: 16 } },
     async prepare({ db, upload: content, target }) {
       if (running.has(target.id)) throw wasUsed();
       running.add(target.id);

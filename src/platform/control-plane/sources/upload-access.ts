@@ -14,8 +14,8 @@ export const withUploadSignature: Access<UploadGrant> = {
   parameters: [],
   enter: (entry) => grant(entry, false),
   confirm: (entry) => grant(entry, true),
-  /** Uploads of one workspace leave places to others. */
-  callerOf: ({ target }) => target.workspaceId,
+  /** Uploads of one organization, which may have any number of workspaces, leave places to others. */
+  callerOf: ({ target }) => target.organizationId,
 };
 
 /** Of the target alone: the rest of the request is read when it may send a source. */

@@ -155,6 +155,36 @@ describe('an upload', () => {
     expect((await scene.put(url, 'again')).status).toBe(409);
   });
 
+  it('of one organization, however slow and in whatever workspaces, leaves places to others', async () => {
+    const { api, workspaceId } = scene;
+    const rows = api.database.owner.db.selectFrom('workspaces').select('organization_id');
+    const { organization_id: organization } = await rows
+      .where('id', '=', workspaceId)
+      .executeTakeFirstOrThrow();
+    const urls: string[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      const workspace = await api.addWorkspace(organization);
+      const key = await api.addServiceKey(organization, 'WORKSPACE_ADMIN', workspace);
+      for (let one = 0; one < 4; one += 1) urls.push((await addUpload({ key })).url);
+    }
+    const released = Promise.withResolvers<void>();
+    const slow = () =>
+      ReadableStream.from(
+        (async function* () {
+          yield Buffer.from('x');
+          await released.promise;
+        })(),
+      );
+    const statuses: number[] = [];
+    const sending = urls.map(async (url) => statuses.push((await scene.put(url, slow())).status));
+    await expect.poll(() => statuses).toEqual([429, 429, 429, 429]);
+    const { url } = await addUpload({ key: scene.otherKey });
+    expect((await scene.put(url, 'x')).status).toBe(200);
+    released.resolve();
+    await Promise.all(sending);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(16);
+  });
+
   it('of more than 200 MiB is rejected by its head', async () => {
     const { url, path } = await addUpload();
     const length = { 'content-length': String(200 * 1024 * 1024 + 1) };
