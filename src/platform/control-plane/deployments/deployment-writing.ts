@@ -15,7 +15,7 @@ import { sql } from '../../store/sql.ts';
 import { ensureTracingProject } from '../../traces/contract.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { hasStoredSource, takeSource } from '../sources/uploads.ts';
-import { findKeptBuild } from './kept-builds.ts';
+import { findEarlierBuild, findKeptBuild } from './kept-builds.ts';
 import {
   type DeploymentQuotas,
   lockQuotas,
@@ -232,10 +232,10 @@ export async function redeploy(
   const { source_config: config, source_revision_config: source } = earlier;
   const owner = { workspaceId, deploymentId: id };
   const buildId = earlier.build_id ?? undefined;
-  const build = buildId === undefined ? undefined : await findBuild(db, owner, buildId);
-  const isBuilt = deployment.source !== 'internal_source' || build?.ready_at;
+  const build = buildId === undefined ? undefined : await findEarlierBuild(db, owner, buildId);
+  const isBuilt = deployment.source !== 'internal_source' || build?.wasReady;
   if (!isBuilt) throw new DomainError('unusable', NEVER_BUILT);
-  const isKept = build?.removed_at === null;
+  const isKept = build?.isKept === true;
   const path = source.source_tarball_path ?? '';
   const hasSource =
     isKept || deployment.source !== 'internal_source' || (await hasStoredSource(db, owner, path));
@@ -254,17 +254,3 @@ export async function redeploy(
 const NEVER_BUILT = 'This revision was never built: it cannot be deployed again';
 const NOT_KEPT =
   'Neither the build nor the source of this revision is kept any more: upload the source again';
-
-async function findBuild(
-  db: Transaction,
-  { workspaceId, deploymentId }: { readonly workspaceId: string; readonly deploymentId: string },
-  buildId: string,
-) {
-  return db
-    .selectFrom('builds')
-    .select(['ready_at', 'removed_at'])
-    .where('workspace_id', '=', workspaceId)
-    .where('deployment_id', '=', deploymentId)
-    .where('id', '=', buildId)
-    .executeTakeFirst();
-}

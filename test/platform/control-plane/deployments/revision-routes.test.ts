@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expiredBuilds } from '../../../../src/platform/deployments/builds.ts';
 import { listMoves } from '../../../../src/platform/deployments/revision-moves.ts';
 import { openSecrets } from '../../../../src/platform/deployments/deployment-secrets.ts';
+import { registerRunner, removeRunner } from '../../../../src/platform/deployments/runners.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
 import { type ControlPlaneScene, createControlPlaneScene, DEPLOYMENTS } from '../control-plane-scene.ts';
 
@@ -210,6 +211,30 @@ describe('a redeploy', () => {
     await db.deleteFrom('deployment_uploads').where('deployment_id', '=', id).execute();
     const refused = await redeploy(id, revisionId);
     expect([refused.status, refused.body.detail]).toEqual([400, expect.stringMatching(/is kept any more/)]);
+  });
+
+  it('of one whose build is on a machine that is gone builds its source again on another one', async () => {
+    const { db } = scene.api.database.store;
+    const { id, revisionId } = await createDeployed();
+    const lastStatus = async (): Promise<string | undefined> => (await statusesOf(id))[0];
+    const forget = () =>
+      db.updateTable('runners').set({ seen_at: sql<Date>`now() - interval '1 minute'` }).execute();
+    await forget();
+    const [uploads, config] = [db.updateTable('deployment_uploads'), { install_command: null }];
+    // As in a bucket.
+    await uploads.set({ machine_id: null }).where('deployment_id', '=', id).execute();
+    // Without another machine, that one may come back.
+    expect([(await redeploy(id, revisionId)).status, await lastStatus()]).toEqual([200, 'AWAITING_DEPLOY']);
+    const other = { id: randomUUID(), machineId: randomUUID(), host: 'other', pid: 1 };
+    await registerRunner(db, other);
+    expect([(await redeploy(id, revisionId)).status, await lastStatus()]).toEqual([200, 'QUEUED']);
+    const secrets = [{ name: 'A', value: 'b' }];
+    expect((await patch(id, { source_config: config, secrets })).status).toBe(200);
+    expect(await lastStatus()).toBe('QUEUED');
+    // Nobody else can read a source that is on the same machine.
+    await uploads.set({ machine_id: randomUUID() }).where('deployment_id', '=', id).execute();
+    expect([(await redeploy(id, revisionId)).status, await lastStatus()]).toEqual([200, 'AWAITING_DEPLOY']);
+    await removeRunner(db, other.id);
   });
 
   it('of an image deploys it again', async () => {
