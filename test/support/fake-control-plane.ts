@@ -43,6 +43,8 @@ export class FakeControlPlane implements AsyncDisposable {
   states: readonly string[] = ['QUEUED', 'BUILDING', 'DEPLOYED'];
   /** By the line of the request, each for one of them. */
   readonly interferences: [line: RegExp, what: Interference][] = [];
+  /** Why deployments wait. */
+  reason: string | undefined;
   uploadOrigin: string | undefined;
 
   static async start(): Promise<FakeControlPlane> {
@@ -131,7 +133,7 @@ export class FakeControlPlane implements AsyncDisposable {
   }
 
   #one(method: string, body: Json, deployment: FakeDeployment): { status: number; body?: unknown } {
-    if (method === 'GET') return { status: 200, body: deployment };
+    if (method === 'GET') return { status: 200, body: { ...deployment, status_reason: this.reason ?? null } };
     if (method === 'DELETE') {
       this.deployments.splice(this.deployments.indexOf(deployment), 1);
       return { status: 204 };

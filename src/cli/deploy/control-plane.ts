@@ -14,6 +14,8 @@ const deployment = z.object({
   name: z.string(),
   source: z.string().optional(),
   status: z.string().optional(),
+  /** Why it is not yet what it should be. */
+  status_reason: z.string().nullish(),
   tenant_id: z.string().nullish(),
   latest_revision_id: z.string().nullish(),
   active_revision_id: z.string().nullish(),

@@ -113,9 +113,9 @@ async function list({ plane, output }: Given): Promise<number> {
   const all = await plane.list();
   const rows = all.map((one) => [
     ...[one.name, one.status ?? '-', one.active_revision_id ?? '-', one.id],
-    one.source_config?.custom_url ?? '-',
+    ...[one.source_config?.custom_url ?? '-', (one.status_reason ?? '').slice(0, MAX_REASON)],
   ]);
-  output.result(all, formatTable(['NAME', 'STATUS', 'ACTIVE REVISION', 'ID', 'URL'], rows));
+  output.result(all, formatTable(['NAME', 'STATUS', 'ACTIVE REVISION', 'ID', 'URL', 'REASON'], rows));
   return 0;
 }
 

@@ -29,6 +29,10 @@ const REASONS: Readonly<Record<string, string>> = {
   DEPLOY_FAILED: 'it did not start; what was deployed before goes on',
 };
 
+/** For something of the deployment that its revisions do not say. */
+const WAITING: ReadonlySet<string> = new Set(['QUEUED', 'AWAITING_DEPLOY']);
+const PATIENCE_MS = 10_000;
+
 /** Exit code 0 when it is deployed, 1 for every other end. */
 export async function waitForRevision(
   plane: ControlPlane,
@@ -83,11 +87,19 @@ async function pollRevision(
 ): Promise<Revision | undefined> {
   const until = now() + MAX_WAIT_MS;
   let last = '';
+  let since = now();
+  let shown: string | null | undefined;
   for (let pause = FIRST_POLL_MS; now() < until; pause = Math.min(pause * 1.5, MAX_POLL_MS)) {
     const revision = await callPatiently(() => plane.revision(id, revisionId), { wait, now });
     const { status } = revision;
     if (status !== last) output.progress(`revision ${revisionId}: ${status}`);
     if (status === 'DEPLOYED' || status in REASONS) return revision;
+    if (status !== last) since = now();
+    if (WAITING.has(status) && now() - since >= PATIENCE_MS) {
+      const { status_reason: reason } = await callPatiently(() => plane.get(id), { wait, now });
+      if (reason && reason !== shown) output.progress(`it waits: ${escapeControls(reason)}`);
+      shown = reason;
+    }
     last = status;
     await wait(pause);
   }

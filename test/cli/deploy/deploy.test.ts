@@ -213,7 +213,9 @@ describe('after a deployment', () => {
     const [newest, older] = plane.revisions.map(({ id }) => id);
     Object.assign(plane.deployments[0] ?? {}, { active_revision_id: newest });
     const listed = await deploy(plane, ['list']);
-    expect(listed.stdout).toMatch(/^NAME +STATUS +ACTIVE REVISION +ID +URL\none +READY +[\da-f-]{36} /);
+    expect(listed.stdout).toMatch(
+      /^NAME +STATUS +ACTIVE REVISION +ID +URL +REASON\none +READY +[\da-f-]{36} /,
+    );
     const revisions = await deploy(plane, ['revisions', 'one']);
     Object.assign(plane.revisions.at(-1) ?? {}, { status_reason: 'revision 2 came\nmore' });
     expect((await deploy(plane, ['revisions', 'one'])).stdout).toMatch(/ CREATING .* revision 2 came\n$/);

@@ -32,6 +32,14 @@ describe('waiting for a revision', () => {
     expect(lines).toEqual(['revision ID: QUEUED', 'revision ID: BUILDING', 'revision ID: DEPLOYED']);
   });
 
+  it('says once why the deployment has to wait', async () => {
+    await using plane = await FakeControlPlane.start();
+    plane.states = ['AWAITING_DEPLOY'];
+    plane.reason = 'all 64 agent servers that runner.limits.instances allows are in use';
+    const { lines } = await wait(plane);
+    expect(lines.slice(0, -1)).toEqual(['revision ID: AWAITING_DEPLOY', `it waits: ${plane.reason}`]);
+  });
+
   it.each(['SKIPPED', 'INTERRUPTED', 'CREATE_FAILED'])('ends at %s', async (state) => {
     await using plane = await FakeControlPlane.start();
     plane.states = ['QUEUED', state];
