@@ -531,7 +531,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/store/run-selection.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
   'src/platform/traces/store/run-stats.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
   'src/platform/traces/store/test-sql.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
-  'src/platform/traces/queries/feedback-stats.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-fields.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-json.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-page.ts': 'test/platform/traces/queries/query-routes.test.ts',

@@ -112,10 +112,26 @@ export async function createProject(
           conflict.constraint('trace_projects_name').doUpdateSet({ ...sent, modified_at: sql<Date>`now()` }),
         )
       : insert;
-    return (await written.returning('id').executeTakeFirstOrThrow()).id;
+    const { id } = await written.returning('id').executeTakeFirstOrThrow();
+    await confirmNotRemoved(db, workspaceId, id);
+    return id;
   } catch (error) {
     throw toTaken(error);
   }
+}
+
+/** The runs of a project are removed by its id: those of a new one would be too. */
+async function confirmNotRemoved(db: Database, workspaceId: string, id: string): Promise<void> {
+  const removals = db.selectFrom('trace_removals').select('session_id');
+  const found = await removals
+    .where('workspace_id', '=', workspaceId)
+    .where('session_id', '=', id)
+    .executeTakeFirst();
+  if (found !== undefined)
+    throw new DomainError(
+      'conflict',
+      'A project with this id was deleted, and its runs are being removed: try again later, or use another id',
+    );
 }
 
 /** Throws `not_found`, or `conflict` where the name is taken. */

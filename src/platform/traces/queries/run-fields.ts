@@ -1,6 +1,7 @@
 // A run as callers read it, by the public API: its fields, and which of them a caller has selected. Payloads are written beside it.
 // Pure.
 import { z } from '../../../base/schema.ts';
+import type { FeedbackStats } from '../feedback/feedback-stats.ts';
 import type { Descendants, FoundRun, PayloadField } from '../trace-store.ts';
 
 /** A run, and what was looked up for it. */
@@ -10,14 +11,6 @@ export type ShownRun = {
   readonly feedback?: FeedbackStats | undefined;
   readonly attachments?: AttachmentUrls | undefined;
 };
-
-/** By key. Values are counted where they are texts. */
-export type FeedbackStats = Readonly<
-  Record<
-    string,
-    { readonly n: number; readonly avg: number | null; readonly values: Readonly<Record<string, number>> }
-  >
->;
 
 /** By `attachment.<name>`. */
 export type AttachmentUrls = Readonly<

@@ -2,7 +2,7 @@
 // cursor of what follows.
 import type { Reader } from '../../store/database.ts';
 import type { FoundRun, RunPlace, TraceStore } from '../trace-store.ts';
-import { readFeedbackStats } from './feedback-stats.ts';
+import { readFeedbackStats } from '../feedback/feedback-stats.ts';
 import type { AttachmentUrls, RunField, ShownRun } from './run-fields.ts';
 import { type RunReading, writeRuns } from './run-json.ts';
 

@@ -118,6 +118,20 @@ describe('a project', () => {
     });
     const { store } = api.database;
     await store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [root, child]));
+    const attachment = {
+      workspace_id: workspaceId,
+      run_id: child.id,
+      name: 'file',
+      mime_type: 'a/b',
+      size: 1,
+    };
+    await store.db
+      .insertInto('trace_attachments')
+      .values({ ...attachment, object: randomUUID() })
+      .execute();
+    // It came before its run, and has no project yet.
+    expect((await ask('POST', '/feedback', { run_id: child.id, key: 'k' })).status).toBe(200);
+    await store.db.updateTable('trace_feedback').set({ session_id: null }).execute();
     const { body } = await ask('GET', `/sessions/${id}?include_stats=true`);
     expect(body).toMatchObject({
       ...{ run_count: 1, latency_p50: 2, total_tokens: 5, total_cost: '0.250000000', error_rate: 0 },
@@ -127,6 +141,9 @@ describe('a project', () => {
     expect(listed.body).toEqual([body]);
     expect((await ask('DELETE', `/sessions/${id}`)).status).toBe(200);
     expect((await ask('GET', `/sessions/${id}`)).status).toBe(404);
+    const sameId = { id, name: randomUUID() };
+    expect((await ask('POST', '/sessions', sameId)).body).toMatchObject({ detail: /being removed/ });
+    expect((await ask('GET', `/sessions?name=${sameId.name}`)).body).toEqual([]);
     await removeTraces.run(
       {},
       {
@@ -141,6 +158,8 @@ describe('a project', () => {
     );
     for (const run of [root, child])
       expect(await postgresTraceStore.readRun(store.db, { workspaceId, id: run.id })).toBeUndefined();
-    expect(await api.database.owner.db.selectFrom('trace_removals').selectAll().execute()).toEqual([]);
+    for (const table of ['trace_removals', 'trace_attachments', 'trace_feedback'] as const)
+      expect(await api.database.owner.db.selectFrom(table).selectAll().execute()).toEqual([]);
+    expect((await ask('POST', '/sessions', sameId)).status).toBe(200);
   });
 });
