@@ -159,12 +159,19 @@ const FORGETFUL: Readonly<Record<string, string>> = {
   ...{ max_wal_size: '64MB', min_wal_size: '32MB' },
 };
 
+/**
+ * A query of traces of a year locks each of its days, with the indexes: about 2,000 locks, and many such queries run at once. A server
+ * without a free lock refuses the statements of everybody.
+ */
+const LOCKS = 64_000;
+
 function serverArguments(cluster: string, isDurable: boolean, maxConnections: number): readonly string[] {
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: '',
     unix_socket_directories: cluster,
     unix_socket_permissions: '0700',
     max_connections: String(maxConnections),
+    max_locks_per_transaction: String(Math.max(64, Math.ceil(LOCKS / maxConnections))),
     shared_buffers: '64MB',
     // Statements and their values stay out of the log.
     log_min_messages: 'log',

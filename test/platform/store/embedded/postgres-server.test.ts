@@ -81,6 +81,15 @@ describe('an embedded server', () => {
     expect(await readFile(target, 'utf8')).toBe('4711\nmine\n');
   });
 
+  it('has locks for queries of traces that read the partitions of a year, on many connections at once', async () => {
+    await using server = await open();
+    const { rows } = await connectOnce(server.ownerConnection, (client) =>
+      client.query(`select product from (
+        select current_setting('max_locks_per_transaction')::int * current_setting('max_connections')::int as product) s`),
+    );
+    expect(rows[0].product).toBeGreaterThanOrEqual(64_000);
+  });
+
   it('starts within a second once it exists', async () => {
     await (await open()).close();
     // The best of three: other tests use the processor too.
