@@ -104,11 +104,11 @@ export function readContained(argument: Argument): { readonly json: string } | F
   const msg = `Expected a JSON object in quotes, such as '{"key": "value"}'`;
   if (argument.kind !== 'text') return { at, msg };
   const { text } = argument;
-  // Before it is parsed: databases parse JSON recursively.
+  // First: with a quote that is not closed, the expressions below would take quadratic time.
+  if (!parsesToObject(text)) return { at, msg };
+  // Databases parse JSON recursively.
   if (depthOf(text) > MAX_JSON_DEPTH)
     return { at, msg: `The object is nested deeper than ${MAX_JSON_DEPTH} levels` };
-  const isObject = parsesToObject(text);
-  if (!isObject) return { at, msg };
   const numbers = text.match(JSON_PIECES)?.filter((piece) => !piece.startsWith('"')) ?? [];
   if (!numbers.every(isModest))
     return {

@@ -337,6 +337,13 @@ describe('a generated text', () => {
     );
   });
 
+  it('refuses a long object in linear time, whether its quotes are closed or not', () => {
+    const begun = performance.now();
+    for (const object of [`"${'\\\\"'.repeat(21_000)}`, `{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`])
+      expect(parseFilter(`has(metadata, '${object}')`)).toMatchObject({ ok: false, issues: [{ at: 14 }] });
+    expect(performance.now() - begun).toBeLessThan(500);
+  });
+
   it('keeps each text as JSON writes it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (value) => {
