@@ -512,6 +512,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/ingestion/field-writer.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/request-memory.ts':
     'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/ingestion/multipart-additions.ts':
+    'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/part-body.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/part-name.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/sliced-body.ts': 'test/platform/traces/ingestion/batch-runs.test.ts',

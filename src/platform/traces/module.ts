@@ -25,7 +25,7 @@ export const traces: Module = {
     const routes = [
       ...createProjectRoutes(postgresTraceStore),
       ...createQueryRoutes({ store: postgresTraceStore, findAttachments: attachmentUrls }),
-      ...createIngestionRoutes(postgresTraceStore, config.traces),
+      ...createIngestionRoutes(postgresTraceStore, artifacts, config.traces),
       ...createFeedbackRoutes(postgresTraceStore),
       createAttachmentRoute(artifacts),
     ];

@@ -6,16 +6,24 @@ import { traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { Wiring } from '../../module.ts';
 import type { Transaction } from '../../store/database.ts';
+import type { Artifacts } from '../artifacts/artifacts.ts';
+import { saveAttachments } from '../artifacts/attachments.ts';
+import { saveFeedback } from '../feedback/feedback.ts';
 import { placeParts } from '../projects/project-placing.ts';
 import type { RunPart } from '../runs/run-part.ts';
 import type { TraceStore } from '../trace-store.ts';
 import { readBatchRuns } from './batch-runs.ts';
-import { readMultipartRuns } from './multipart-runs.ts';
+import type { MultipartAdditions } from './multipart-additions.ts';
+import { type MultipartRuns, readMultipartRuns } from './multipart-runs.ts';
 import { HELD_BYTES, RequestMemory } from './request-memory.ts';
 import { readSingleRun } from './single-run.ts';
 
 /** What `prepare` has read. */
-type Received = { readonly parts: readonly RunPart[]; readonly memory: RequestMemory };
+type Received = {
+  readonly parts: readonly RunPart[];
+  readonly additions?: MultipartAdditions;
+  readonly memory: RequestMemory;
+};
 
 const shared = {
   tag: 'Runs',
@@ -36,6 +44,7 @@ const REQUEST_BYTES = 2 * HELD_BYTES;
 
 export function createIngestionRoutes(
   store: TraceStore,
+  artifacts: Artifacts,
   settings: Wiring['config']['traces'],
 ): readonly Route[] {
   const parts: Parts = {
@@ -49,18 +58,23 @@ export function createIngestionRoutes(
     receive: async (read) => {
       const memory = new RequestMemory(settings.spoolDirectory);
       try {
-        return { parts: await read(memory), memory };
+        return { ...(await read(memory)), memory };
       } catch (error) {
         memory.close();
         throw error;
       }
     },
-    async write({ db, workspaceId }, { parts: received }) {
-      await store.mergeRuns(db, workspaceId, await placeParts(db, workspaceId, received));
+    async write({ db, workspaceId }, { parts: received, additions }) {
+      if (received.length > 0)
+        await store.mergeRuns(db, workspaceId, await placeParts(db, workspaceId, received));
+      if (additions !== undefined) {
+        await saveFeedback(db, workspaceId, additions.feedback, store);
+        await saveAttachments(db, workspaceId, additions.attachments);
+      }
       return { body: {} };
     },
   };
-  return [multipartRoute(parts), batchRoute(parts), postRoute(parts), patchRoute(parts)];
+  return [multipartRoute(parts, artifacts), batchRoute(parts), postRoute(parts), patchRoute(parts)];
 }
 
 type Parts = {
@@ -72,7 +86,9 @@ type Parts = {
     readonly parts: number;
   };
   /** Closes the memory where the reading fails. */
-  receive(read: (memory: RequestMemory) => Promise<readonly RunPart[]>): Promise<Received>;
+  receive(
+    read: (memory: RequestMemory) => Promise<Pick<Received, 'parts'> | MultipartRuns>,
+  ): Promise<Received>;
   write(
     call: { readonly db: Transaction; readonly workspaceId: string },
     received: Received,
@@ -90,7 +106,9 @@ const postRoute = ({ limits, receive, write }: Parts): Route =>
     upload: byteUpload(['application/json'], limits),
     failures: [404],
     prepare: ({ upload }) =>
-      receive((memory) => readSingleRun(upload, memory, { kind: 'post', now: Date.now() })),
+      receive(async (memory) => ({
+        parts: await readSingleRun(upload, memory, { kind: 'post', now: Date.now() }),
+      })),
     handle: (call, received) => write(call, received),
     settle,
   });
@@ -106,22 +124,24 @@ const patchRoute = ({ limits, receive, write }: Parts): Route =>
     failures: [404],
     prepare: ({ upload, params }) => {
       const context = { kind: 'patch', id: params.run_id.toLowerCase(), now: Date.now() } as const;
-      return receive((memory) => readSingleRun(upload, memory, context));
+      return receive(async (memory) => ({ parts: await readSingleRun(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,
   });
 
-const multipartRoute = ({ limits, receive, write }: Parts): Route =>
+const multipartRoute = ({ limits, receive, write }: Parts, artifacts: Artifacts): Route =>
   defineRoute({
     ...shared,
     method: 'POST',
     path: '/runs/multipart',
-    summary: 'Send runs and their payloads as parts, which may be in any order',
+    summary: 'Send runs, their payloads, attachments and feedback as parts, which may be in any order',
     upload: multipartUpload({ ...limits, maxSentBytes: limits.maxSentBytes + FRAMING_BYTES }),
     failures: [404],
-    prepare: ({ upload }) => receive((memory) => readMultipartRuns(upload, memory, Date.now())),
+    prepare: ({ upload }) =>
+      receive((memory) => readMultipartRuns(upload, { memory, artifacts, now: Date.now() })),
     handle: (call, received) => write(call, received),
+    discard: async ({ additions }) => additions?.discard(),
     settle,
   });
 
@@ -135,7 +155,7 @@ const batchRoute = ({ limits, receive, write }: Parts): Route =>
     failures: [404],
     prepare: ({ upload }) => {
       const context = { now: Date.now(), maxRuns: limits.parts };
-      return receive((memory) => readBatchRuns(upload, memory, context));
+      return receive(async (memory) => ({ parts: await readBatchRuns(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,

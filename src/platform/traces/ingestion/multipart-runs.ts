@@ -2,10 +2,12 @@
 // they arrive, and what belongs together is put together at the end.
 import { toLocKey } from '../../../base/schema.ts';
 import type { Part } from '../../api/body/upload.ts';
+import type { Artifacts } from '../artifacts/artifacts.ts';
 import type { RunPart } from '../runs/run-part.ts';
 import { CollectedRuns, jsonIssue } from './collected-runs.ts';
 import { FieldWriter, type PayloadField } from './field-writer.ts';
 import { InvalidJson } from './invalid-json.ts';
+import { MultipartAdditions } from './multipart-additions.ts';
 import { InvalidPart, readPartBody } from './part-body.ts';
 import { parsePartName } from './part-name.ts';
 import type { HeldValues, RequestMemory } from './request-memory.ts';
@@ -28,28 +30,39 @@ type Draft = {
 /** What an object of a draft takes. */
 const DRAFT_BYTES = 256;
 
-/** Throws InvalidInput, what the body throws, and a DomainError where the disk is full. */
+type Context = { readonly memory: RequestMemory; readonly artifacts: Artifacts; readonly now: number };
+
+export type MultipartRuns = { readonly parts: readonly RunPart[]; readonly additions: MultipartAdditions };
+
+/** Throws InvalidInput, what the body throws, and a DomainError where the disk is full; then no attachment is left. */
 export async function readMultipartRuns(
   parts: AsyncIterable<Part>,
-  memory: RequestMemory,
-  now: number,
-): Promise<readonly RunPart[]> {
-  const reader = new MultipartReader(memory, now);
-  for await (const part of parts) {
-    await reader.take(part);
-    await memory.pace();
+  { memory, artifacts, now }: Context,
+): Promise<MultipartRuns> {
+  const additions = new MultipartAdditions(memory, artifacts);
+  const reader = new MultipartReader(memory, additions, now);
+  try {
+    for await (const part of parts) {
+      await reader.take(part);
+      await memory.pace();
+    }
+    return { parts: await reader.finish(), additions };
+  } catch (error) {
+    await additions.discard();
+    throw error;
   }
-  return reader.finish();
 }
 
 class MultipartReader {
   readonly #memory: RequestMemory;
+  readonly #additions: MultipartAdditions;
   readonly #now: number;
   readonly #runs = new CollectedRuns();
   readonly #drafts = new Map<string, Draft>();
 
-  constructor(memory: RequestMemory, now: number) {
+  constructor(memory: RequestMemory, additions: MultipartAdditions, now: number) {
     this.#memory = memory;
+    this.#additions = additions;
     this.#now = now;
   }
 
@@ -58,7 +71,9 @@ class MultipartReader {
     const loc = ['body', name === undefined ? toLocKey(part.name) : part.name];
     try {
       if (name === undefined) throw new InvalidPart(UNKNOWN_NAME);
-      if (name.kind === 'feedback' || name.kind === 'attachment') throw new InvalidPart(NOT_CONNECTED);
+      if (name.kind === 'attachment') return await this.#additions.takeAttachment(name.id, name.name, part);
+      if (name.kind === 'feedback')
+        return this.#runs.refuse(...(await this.#additions.takeFeedback(name.id, part, loc)));
       const draft = this.#draftOf(name.kind, name.id);
       if (name.field === undefined) await this.#takeRun(draft, part, loc);
       else await this.#takeField(draft.fields, name.field, part);
@@ -125,4 +140,3 @@ class MultipartReader {
 const UNKNOWN_NAME =
   'The name of a part must be post.<run id> or patch.<run id>, with .inputs, .outputs, .events, .extra, .error or .serialized behind it for a field, feedback.<id>, or attachment.<run id>.<name without dots>';
 const NO_RUN = 'A part of this name is required: the request has fields of the run';
-const NOT_CONNECTED = 'Feedback and attachments are not accepted yet: send runs without them';

@@ -26,6 +26,8 @@ export type IngestionScene = AsyncDisposable & {
   listen(): Promise<string>;
   /** Files of the spool that have a name. */
   spooled(): Promise<readonly string[]>;
+  /** Files of attachments. */
+  attached(): Promise<readonly string[]>;
 };
 
 export async function createIngestionScene(
@@ -34,7 +36,12 @@ export async function createIngestionScene(
 ): Promise<IngestionScene> {
   const scratch = await createScratch();
   const api = await createPlatformApi({
-    config: { traces: { spool_directory: `${scratch.path}/spool`, ...settings } },
+    config: {
+      traces: {
+        ...{ spool_directory: `${scratch.path}/spool`, artifacts: `${scratch.path}/artifacts` },
+        ...settings,
+      },
+    },
     limits,
   });
   const addTenant = async () => {
@@ -65,6 +72,11 @@ export async function createIngestionScene(
       return `${server.url}/runs`;
     },
     spooled: () => readdir(`${scratch.path}/spool`).catch(() => []),
+    async attached() {
+      const options = { recursive: true, withFileTypes: true } as const;
+      const entries = await readdir(`${scratch.path}/artifacts`, options).catch(() => []);
+      return entries.filter((one) => one.isFile()).map(({ name }) => name);
+    },
     async [Symbol.asyncDispose]() {
       for (const server of servers) await server.close();
       await api[Symbol.asyncDispose]();

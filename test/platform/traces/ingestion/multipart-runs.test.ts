@@ -208,13 +208,66 @@ describe('POST /runs/multipart', () => {
     expect((await sendParts([tooDeep])).status).toBe(422);
   });
 
-  it('does not accept feedback and attachments, and says so', async () => {
+  it('keeps attachments, also of a run that comes later, and those of a request that is sent again once', async () => {
     const run = newRun();
-    for (const name of [`feedback.${randomUUID()}`, `attachment.${run.id}.picture`]) {
-      const response = await sendParts([...partsOf('post', run), { name, body: '{}' }]);
-      expect([response.status, placesOf(response)]).toEqual([422, [['body', name]]]);
-    }
+    const content = Buffer.from(Array.from({ length: 3_000 }, (_, at) => at % 256));
+    const fields = ['Content-Type: image/png; length=3000'];
+    const attachment = { name: `attachment.${run.id}.picture`, body: content, fields };
+    for (const parts of [[attachment], [attachment], partsOf('post', run)])
+      expect((await sendParts(parts)).status).toBe(202);
+    const { body } = await scene.ask('GET', `/runs/${run.id}`);
+    const { 'attachment.picture': link, ...others } = body.s3_urls;
+    expect([link.mime_type, others]).toEqual(['image/png', {}]);
+    const read = await fetch(new URL(link.presigned_url, url));
+    expect(Buffer.from(await read.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  it('keeps feedback, with what cannot be stored replaced, and that of a request that is sent again once', async () => {
+    const run = newRun();
+    const id = randomUUID();
+    const feedback = {
+      trace_id: run.id,
+      key: 'helpful',
+      score: true,
+      comment: 'a\u0000b',
+      feedback_config: {},
+    };
+    const part = { name: `feedback.${id}`, body: JSON.stringify(feedback) };
+    for (let times = 0; times < 2; times += 1)
+      expect((await sendParts([part, ...partsOf('post', run)])).status).toBe(202);
+    const { body } = await scene.ask('GET', `/feedback?run=${run.id}`);
+    expect(body).toMatchObject([{ id, key: 'helpful', score: 1, comment: 'a\ufffdb', trace_id: run.id }]);
+  });
+
+  it.each<[string, object | string]>([
+    ['without a key', { trace_id: randomUUID() }],
+    ['of a project', { session_id: randomUUID(), key: 'k' }],
+    ['with another id', { id: randomUUID(), trace_id: randomUUID(), key: 'k' }],
+    ['that is no JSON', '{'],
+  ])('refuses feedback %s, and leaves no attachment of the request', async (_, feedback) => {
+    const [run, id, before] = [newRun(), randomUUID(), await scene.attached()];
+    const body = typeof feedback === 'string' ? feedback : JSON.stringify(feedback);
+    const attachment = {
+      name: `attachment.${run.id}.a`,
+      body: 'content',
+      fields: ['Content-Type: text/plain'],
+    };
+    const response = await sendParts([...partsOf('post', run), attachment, { name: `feedback.${id}`, body }]);
+    expect([response.status, placesOf(response)]).toEqual([422, [['body', `feedback.${id}`]]]);
     expect(await scene.read(run.id)).toBeUndefined();
+    expect(await scene.attached()).toEqual(before);
+  });
+
+  it('leaves no attachment where the database refuses the request', async () => {
+    const before = await scene.attached();
+    const run = newRun({ session_id: randomUUID() });
+    const attachment = {
+      name: `attachment.${run.id}.a`,
+      body: 'content',
+      fields: ['Content-Type: text/plain'],
+    };
+    expect((await sendParts([...partsOf('post', run), attachment])).status).toBe(404);
+    expect(await scene.attached()).toEqual(before);
   });
 
   it('refuses what is over the share of a key, says when to come back, and takes nothing', async () => {
