@@ -1,4 +1,4 @@
-// The settings of traces: how much one request may bring, and where attachments are.
+// The settings of traces: how much one request may bring, where attachments are, and how long runs are kept.
 import { join, resolve } from 'node:path';
 import { z } from '../../base/schema.ts';
 import { asText, type Variable } from '../../base/variable-overlay.ts';
@@ -15,6 +15,7 @@ export const traceSettings = z
     max_parts: limit.default(10_000),
     spool_directory: file.optional(),
     artifacts: z.string().regex(PLACE, 'must be the path of a directory or s3://bucket/prefix').optional(),
+    retention_days: z.int().min(1).max(36_500).default(400),
   })
   .prefault({});
 
@@ -27,6 +28,7 @@ export const traceVariables: readonly (readonly [name: string, key: string, read
   [`${PREFIX}MAX_PARTS`, 'traces.max_parts', Number],
   [`${PREFIX}SPOOL_DIRECTORY`, 'traces.spool_directory', asText],
   [`${PREFIX}ARTIFACTS`, 'traces.artifacts', asText],
+  [`${PREFIX}RETENTION_DAYS`, 'traces.retention_days', Number],
 ];
 
 export function toTraceConfig(given: z.output<typeof traceSettings>, dataDirectory: string) {
@@ -43,5 +45,7 @@ export function toTraceConfig(given: z.output<typeof traceSettings>, dataDirecto
     spoolDirectory: resolve(given.spool_directory ?? join(dataDirectory, 'spool')),
     /** The path of a directory, or `s3://bucket/prefix`; undefined: a directory in the data directory. */
     artifacts: given.artifacts,
+    /** After the start of a run. */
+    retentionDays: given.retention_days,
   };
 }

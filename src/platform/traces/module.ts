@@ -14,9 +14,12 @@ import { createProjectRoutes } from './projects/project-routes.ts';
 import { createQueryRoutes } from './queries/query-routes.ts';
 import { postgresTraceStore } from './store/postgres-trace-store.ts';
 import { removeTraces } from './upkeep/removal.ts';
+import { createRetention } from './upkeep/retention.ts';
 
 /** Clients put one of them before every path, by how their endpoint is set. */
 const PREFIXES = ['/api/v1', '', '/api'] as const;
+
+const retention = createRetention();
 
 export const traces: Module = {
   name: 'traces',
@@ -40,9 +43,13 @@ export const traces: Module = {
     },
     instance_flags: { zstd_compression_enabled: true, gzip_body_enabled: true },
   }),
-  jobs: [removeTraces, placeFeedback, replaceSigningKeys],
-  migrations: [new URL('./migrations/0025-traces.sql', import.meta.url)],
+  jobs: [removeTraces, placeFeedback, replaceSigningKeys, retention.job],
+  migrations: [
+    new URL('./migrations/0025-traces.sql', import.meta.url),
+    new URL('./migrations/0026-trace-order.sql', import.meta.url),
+  ],
   async start({ config, store, log, roles }) {
+    retention.keepDays(config.traces.retentionDays);
     await removeLeftSpools(config.traces.spoolDirectory);
     // Of a directory, each process removes what it can reach; a bucket needs one process that looks.
     if (artifactPlaceOf(config).bucket !== undefined && !roles.works) return undefined;

@@ -52,6 +52,13 @@ export type TraceStore = {
     db: Reader,
     projects: { readonly workspaceId: string; readonly ids: readonly string[] },
   ): Promise<ReadonlyMap<string, ProjectStats>>;
+  /** Makes ready for the runs of the next days. */
+  prepareDays(db: Database): Promise<void>;
+  /** Removes the runs of days all of which are older than `keptDays`, with their feedback and attachments. */
+  expireRuns(
+    db: Database,
+    limits: { readonly keptDays: number; readonly nowMs: number; readonly signal: AbortSignal },
+  ): Promise<ExpiredDays>;
   /** Removes what it can of the runs of a project, with their feedback and attachments, within limits of time; true once there are none. */
   removeRuns(db: Database, project: { readonly workspaceId: string; readonly id: string }): Promise<boolean>;
 };
@@ -64,9 +71,9 @@ export type RunSelection = { readonly workspaceId: string } & (
       readonly projects?: readonly string[];
       readonly window: RunWindow;
       readonly filter?: Filter;
-      /** Of the root of the trace, which has started within the window or at most a day before it. */
+      /** Of the root of the trace, which has started at most a day from the run. */
       readonly traceFilter?: Filter;
-      /** Of any run of the trace that has started within the window, or at most a day before or after it. */
+      /** Of any run of the trace that has started at most a day from the run. */
       readonly treeFilter?: Filter;
     }
 );
@@ -133,6 +140,9 @@ export type StoredRun = {
   readonly serialized_json: Buffer | null;
   readonly error_json: Buffer | null;
 };
+
+/** UTC days. Those that are left are in use: a later attempt takes them. */
+export type ExpiredDays = { readonly dropped: readonly string[]; readonly left: readonly string[] };
 
 /** Latencies are seconds, costs decimal text. */
 export type ProjectStats = {

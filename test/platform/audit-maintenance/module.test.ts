@@ -64,6 +64,7 @@ describe('the jobs of the modules', () => {
       ['remove-traces', { everyMinutes: 1, data: {} }],
       ['place-feedback', { everyMinutes: 1, data: {} }],
       ['replace-trace-signing-keys', { cron: '23 2 * * *', data: {} }],
+      ['expire-traces', { everyMinutes: 30, data: {} }],
     ]);
     const { signal } = new AbortController();
     const { send } = createTestWiring();

@@ -4,6 +4,7 @@ import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { Descendants, FoundRun } from '../trace-store.ts';
 import { withinTime } from './query-time.ts';
+import { shift } from './run-selection.ts';
 
 export async function readDescendants(
   db: Reader,
@@ -53,8 +54,8 @@ function readTraces(
       select k.id, a.id as ancestor_id, a.id = k.parent_run_id as is_direct, k.start_time from (
         select id, parent_run_id, parent_run_ids, start_time from trace_runs
         where workspace_id = ${workspaceId} and trace_id = t.id and parent_run_id is not null
-          and start_time >= ${times.at(0)}::timestamptz - interval '1 day'
-          and start_time < ${times.at(-1)}::timestamptz + interval '2 days'
+          and start_time >= ${shift(times.at(0) ?? '', -1)}::timestamptz
+          and start_time < ${shift(times.at(-1) ?? '', 2)}::timestamptz
         order by start_time, id limit ${limit}) k
       cross join lateral (
         select distinct above.id from unnest(k.parent_run_ids) above(id)

@@ -2,6 +2,7 @@
 import { sql } from '../../store/sql.ts';
 import type { StoredRun, TraceStore } from '../trace-store.ts';
 import { readDescendants } from './descendants.ts';
+import { expireRuns, prepareDays } from './partitions.ts';
 import { readProjectStats } from './project-stats.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { mergeRuns } from './run-merging.ts';
@@ -55,6 +56,8 @@ export const postgresTraceStore: TraceStore = {
     return new Map(rows.map(({ id, ...location }) => [id, location]));
   },
   readProjectStats,
+  prepareDays,
+  expireRuns,
   async removeRuns(db, { workspaceId, id }) {
     for (let step = 0; step < REMOVAL_STEPS; step += 1) {
       const { rows } = await sql<{ removed: string }>`

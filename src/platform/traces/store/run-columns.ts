@@ -6,8 +6,16 @@ type TimeColumn = 'start_time' | 'end_time' | 'first_token_time';
 
 /** A time with its microseconds, which a Date would cut off. */
 export function timeOf<C extends TimeColumn>(column: C, table?: string) {
-  const ref = sql.ref(table === undefined ? column : `${table}.${column}`);
-  return sql<string>`to_char(${ref} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`.as(column);
+  return toText(sql.ref(table === undefined ? column : `${table}.${column}`)).as(column);
+}
+
+/** The first or the last start; null where there is none. */
+export function endOf(end: 'min' | 'max') {
+  return sql<string | null>`${toText(sql`${sql.raw(end)}(start_time)`)}`;
+}
+
+function toText(time: unknown) {
+  return sql<string>`to_char(${time} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
 /** Those that are no times and no payloads. */

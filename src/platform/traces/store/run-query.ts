@@ -1,28 +1,70 @@
 // Pages of runs without their payloads: by the order of the key, from where the page before ended.
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import type { FoundRun, PayloadField, RunQuery } from '../trace-store.ts';
+import type { FoundRun, PayloadField, RunQuery, RunWindow } from '../trace-store.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
-import { selectionOf } from './run-selection.ts';
+import { findWindow, selectionOf, shift } from './run-selection.ts';
 import { withinTime } from './query-time.ts';
 import type { Condition } from './test-sql.ts';
 
+/**
+ * Most pages are within the first days of their window: a query of those alone is planned for few partitions, where one of all takes
+ * a hundred times as long to plan as to run.
+ */
+const FIRST_DAYS = 7;
+
 export async function queryRuns(db: Reader, query: RunQuery): Promise<readonly FoundRun[]> {
-  const { order, limit, after } = query;
-  const selected = db.selectFrom('trace_runs as r').where(selectionOf(query));
-  const rest = after === undefined ? selected : selected.where(behind(order, after));
-  const rows = await withinTime(() =>
-    rest
-      .select(RUN_COLUMNS.map((column) => `r.${column}` as const))
-      .select([timeOf('start_time', 'r'), timeOf('end_time', 'r'), timeOf('first_token_time', 'r')])
-      .select([previewOf('inputs'), previewOf('outputs')])
-      .select(payloadFields.map(sizeOf))
-      .orderBy('r.start_time', order)
-      .orderBy('r.id', order)
-      .limit(limit)
-      .execute(),
-  );
+  const window = 'ids' in query ? await findWindow(db, query) : query.window;
+  if (window === undefined) return [];
+  const found: FoundRun[] = [];
+  for (const part of partsOf(window, query)) {
+    if (found.length === query.limit) break;
+    found.push(...(await queryWindow(db, { ...query, limit: query.limit - found.length }, part)));
+  }
+  return found;
+}
+
+/** In the order of the page. */
+function partsOf(window: RunWindow, { order, after, ...query }: RunQuery): readonly RunWindow[] {
+  const { from, to } = window;
+  if ('ids' in query) return [window];
+  const now = shift(new Date().toISOString(), 1);
+  if (order === 'asc') {
+    const cut = shift(after !== undefined && after.start_time > from ? after.start_time : from, FIRST_DAYS);
+    return to !== undefined && cut >= to
+      ? [window]
+      : [
+          { from, to: cut },
+          { ...window, from: cut },
+        ];
+  }
+  const last = after?.start_time ?? (to !== undefined && to < now ? to : now);
+  const cut = shift(last, -FIRST_DAYS);
+  return cut <= from
+    ? [window]
+    : [
+        { ...window, from: cut },
+        { from, to: cut },
+      ];
+}
+
+async function queryWindow(db: Reader, query: RunQuery, window: RunWindow): Promise<readonly FoundRun[]> {
+  const rows = await withinTime(() => pageOf(db, query, window).execute());
   return rows.map(toFoundRun);
+}
+
+export function pageOf(db: Reader, query: RunQuery, window: RunWindow) {
+  const { order, limit, after } = query;
+  const selected = db.selectFrom('trace_runs as r').where(selectionOf(query, window));
+  const rest = after === undefined ? selected : selected.where(behind(order, after));
+  return rest
+    .select(RUN_COLUMNS.map((column) => `r.${column}` as const))
+    .select([timeOf('start_time', 'r'), timeOf('end_time', 'r'), timeOf('first_token_time', 'r')])
+    .select([previewOf('inputs'), previewOf('outputs')])
+    .select(payloadFields.map(sizeOf))
+    .orderBy('r.start_time', order)
+    .orderBy('r.id', order)
+    .limit(limit);
 }
 
 /** The bound of the start alone leaves partitions out. */

@@ -3,10 +3,13 @@ import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { RunSelection, RunStats } from '../trace-store.ts';
 import { withinTime } from './query-time.ts';
-import { selectionOf } from './run-selection.ts';
+import { findWindow, selectionOf } from './run-selection.ts';
 
 export async function readRunStats(db: Reader, selection: RunSelection): Promise<RunStats> {
-  const selected = db.selectFrom('trace_runs as r').where(selectionOf(selection));
+  const window = 'ids' in selection ? await findWindow(db, selection) : selection.window;
+  const all = db.selectFrom('trace_runs as r');
+  const selected =
+    window === undefined ? all.where(sql<boolean>`false`) : all.where(selectionOf(selection, window));
   return toStats(await withinTime(() => selected.select(AGGREGATES).executeTakeFirstOrThrow()));
 }
 

@@ -92,6 +92,29 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
       });
     });
 
+    it('are in that order whatever time is between them', async () => {
+      const { store, database, addWorkspace } = open();
+      const [far, own] = [randomUUID(), await addWorkspace()];
+      const times = ['2026-08-01', '2026-08-02', '2026-10-03', '2026-11-20'];
+      const apart = times.map((day) =>
+        partOf({ project: { rank: 2, id: far }, start: { start_time: `${day}T00:00:00.000000Z` } }),
+      );
+      await database.write((trx) => store.mergeRuns(trx, own, apart));
+      const ids = apart.map(({ id }) => id);
+      const long = { workspaceId: own, projects: [far], window: { from: '2026-07-01T00:00:00Z' } };
+      const idsOf = async (given: object): Promise<readonly string[]> =>
+        (await query({ ...long, ...given })).map(({ id }) => id);
+      expect(await idsOf({})).toEqual(ids);
+      expect(await idsOf({ order: 'desc' })).toEqual(ids.toReversed());
+      expect(await idsOf({ order: 'desc', limit: 2 })).toEqual([ids[3], ids[2]]);
+      const place = (at: number) => ({ id: ids[at], start_time: apart[at]?.start.start_time });
+      expect(await idsOf({ order: 'desc', after: place(2) })).toEqual([ids[1], ids[0]]);
+      expect(await idsOf({ after: place(1) })).toEqual([ids[2], ids[3]]);
+      const ended = { window: { from: '2026-08-02T00:00:00Z', to: '2026-11-20T00:00:00Z' } };
+      expect(await idsOf({ ...ended, order: 'desc' })).toEqual([ids[2], ids[1]]);
+      expect(await idsOf(ended)).toEqual([ids[1], ids[2]]);
+    });
+
     it('have the runs of the window, of the projects and of the workspace alone', async () => {
       const at = '2026-11-20T00:00:01.000000Z';
       expect(await namesOf({ window: { ...window, to: at } })).toEqual(['root', 'first']);
