@@ -8,7 +8,7 @@ import { z } from '../../../base/schema.ts';
 import { announce } from './cancellation.ts';
 import { type CreatedRun, createRun } from './run-creation.ts';
 import { RUN_BODY_RULES, type RunBody, runBody } from './run-body.ts';
-import { cancelForLeft } from './run-cancelling.ts';
+import { cancelWhenLeft } from './run-cancelling.ts';
 import { locationOf, ofThread, type RunPlace, type RunRouteParts, UNTRACKED } from './run-parts.ts';
 import { type PreparedRun, prepareRun } from './run-preparation.ts';
 import { waitForResult } from './run-result.ts';
@@ -76,7 +76,7 @@ const streamOne = (parts: RunRouteParts, place: Place): Route => {
     stream: ({ body, signal }, place) =>
       streamRun(streams, {
         ...{ runId: place.runId, lastEventId: '-1', signal },
-        ...(body.on_disconnect === 'cancel' ? { onLeft: () => cancelForLeft(parts, place) } : {}),
+        ...(body.on_disconnect === 'cancel' ? { onLeft: cancelWhenLeft(parts, place, signal) } : {}),
       }),
   });
 };
@@ -103,7 +103,7 @@ const waitForOne = (parts: RunRouteParts, place: Place): Route => {
     stream: ({ body, signal, db }, place) =>
       waitForResult({
         ...{ streams, runId: place.runId, db, signal },
-        ...(body.on_disconnect === 'cancel' ? { onLeft: () => cancelForLeft(parts, place) } : {}),
+        ...(body.on_disconnect === 'cancel' ? { onLeft: cancelWhenLeft(parts, place, signal) } : {}),
       }),
   });
 };

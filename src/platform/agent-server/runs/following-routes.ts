@@ -2,12 +2,13 @@
 import { z } from '../../../base/schema.ts';
 import { byteStream, eventStream } from '../../api/responses.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
+import type { ServerEvent } from '../../api/stream/event-stream.ts';
 import { bothOf, type Filter } from '../access/filters.ts';
 import type { Gate } from '../access/gate.ts';
 import { streamRun } from '../streams/run-events.ts';
 import { readList } from './reading-routes.ts';
 import { STREAM_MODES } from './run-body.ts';
-import { cancelForLeft } from './run-cancelling.ts';
+import { cancelWhenLeft } from './run-cancelling.ts';
 import { locationOf, ofRun, ofThreadRun, type RunPlace, type RunRouteParts, UNTRACKED } from './run-parts.ts';
 import { findRunPlace, noRun } from './run-reading.ts';
 import { waitForResult } from './run-result.ts';
@@ -42,7 +43,7 @@ const join = (parts: RunRouteParts): Route => {
     stream: ({ query, signal, db }, place) =>
       waitForResult({
         ...{ streams, runId: place.runId, db, signal },
-        ...(query.cancel_on_disconnect ? { onLeft: () => cancelForLeft(parts, place) } : {}),
+        ...(query.cancel_on_disconnect ? { onLeft: cancelWhenLeft(parts, place, signal) } : {}),
       }),
   });
 };
@@ -97,14 +98,12 @@ const stream = (
       const fields = { 'Content-Location': location, Location: `${location}/stream${toText(query, modes)}` };
       return { source: { place, modes }, fields };
     },
-    async *stream({ query, signal, lastEventId }, { place, modes }) {
-      // Clients of deployments with users expect an event; it says the same of a run of another and of none.
-      if (place === undefined) yield { event: 'error', data: NOT_FOUND };
-      else
-        yield* streamRun(streams, {
-          ...{ runId: place.runId, lastEventId, modes, signal },
-          ...(query.cancel_on_disconnect ? { onLeft: () => cancelForLeft(parts, place) } : {}),
-        });
+    stream({ query, signal, lastEventId }, { place, modes }) {
+      if (place === undefined) return noRunEvents();
+      return streamRun(streams, {
+        ...{ runId: place.runId, lastEventId, modes, signal },
+        ...(query.cancel_on_disconnect ? { onLeft: cancelWhenLeft(parts, place, signal) } : {}),
+      });
     },
   });
 };
@@ -120,5 +119,10 @@ function toText(
 }
 
 type Ids = { readonly thread_id?: string; readonly run_id: string };
+
+/** Clients of deployments with users expect an event; it says the same of a run of another and of none. */
+async function* noRunEvents(): AsyncGenerator<ServerEvent, void, undefined> {
+  yield { event: 'error', data: NOT_FOUND };
+}
 
 const NOT_FOUND = { error: 'NotFound', message: '404: Run not found' };

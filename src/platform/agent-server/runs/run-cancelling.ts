@@ -1,11 +1,33 @@
 // Cancels a run by itself, apart from a request: its client has left and had asked for that.
+import { RequestError } from '../../../base/http/request-body.ts';
 import { describeBug } from '../../../base/log.ts';
 import { announce, cancelRuns, settleIdle } from './cancellation.ts';
 import type { RunPlace, RunRouteParts } from './run-parts.ts';
 import { lockThread } from './thread-for-run.ts';
 
+/**
+ * Cancels the run once its client leaves, from now on: a response that was not begun by then has no stream that would notice it. Returns
+ * what does so at once, for who notices it first.
+ */
+export function cancelWhenLeft(parts: RunRouteParts, place: RunPlace, signal: AbortSignal): () => void {
+  let isCancelled = false;
+  const cancel = (): void => {
+    if (isCancelled) return;
+    isCancelled = true;
+    cancelForLeft(parts, place);
+  };
+  const onAbort = (): void => {
+    // Not because the process shuts down.
+    const { reason } = signal;
+    if (reason instanceof RequestError && reason.kind === 'client_gone') cancel();
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
+  return cancel;
+}
+
 /** Returns at once. Never rejects: the run goes on where it cannot be cancelled. */
-export function cancelForLeft(parts: RunRouteParts, place: RunPlace): void {
+function cancelForLeft(parts: RunRouteParts, place: RunPlace): void {
   cancelOne(parts, place).catch((error: unknown) =>
     parts.log.warn(
       { ...describeBug(error), run: place.runId },

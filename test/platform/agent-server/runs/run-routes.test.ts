@@ -1,5 +1,6 @@
 // The routes of runs: what they take, what they respond, and who sees what.
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestError } from '../../../../src/base/http/request-body.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
@@ -123,6 +124,23 @@ describe('without users', () => {
       await new Promise((resolve) => options.cancel.addEventListener('abort', resolve));
     expect(options.cancel.reason).toBe('interrupt');
   });
+
+  it.each(['stream', 'wait'])(
+    'a client that leaves before its response to %s begins ends the run, too',
+    async (how) => {
+      const left = new AbortController();
+      const threadId = await scene.addThread();
+      const sent = { ...body, on_disconnect: 'cancel' };
+      const path = `/threads/${threadId}/runs`;
+      // Its body is never read, as that of a response whose connection is gone.
+      const asked = await scene.ask('POST', `${path}/${how}`, { body: sent, left: left.signal });
+      const runId = asked.headers.get('content-location')?.split('/').at(-1) ?? '';
+      const { options } = await scene.started(runId);
+      left.abort(new RequestError('client_gone'));
+      if (!options.cancel.aborted) await once(options.cancel, 'abort');
+      expect(options.cancel.reason).toBe('interrupt');
+    },
+  );
 
   it('cancel ends a run that waits at once, and one that runs by its worker', async () => {
     const threadId = await scene.addThread();
