@@ -51,15 +51,9 @@ export async function mergeRuns(
     columns: ['workspace_id', ...COPIED],
     rows: toRows(workspaceId, parts),
   });
-  await placeRuns(trx);
-  // Of few rows on either side, by their keys: the planner knows nothing of a temporary table.
-  await sql`
-    select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`.execute(
-    trx,
-  );
-  const known = await findKnown(trx, workspaceId);
-  if (known !== undefined) await updateRuns(trx, workspaceId, known);
-  await insertRuns(trx, workspaceId);
+  const known = await placeRuns(trx);
+  if (known.ids.length > 0) await updateRuns(trx, workspaceId, known);
+  await insertRuns(trx, known);
 }
 
 async function makePartitions(trx: Transaction, parts: readonly PlacedPart[]): Promise<void> {
@@ -101,35 +95,39 @@ function toArray(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
 }
 
+/** Runs that have a row already, and the window in which these are. */
+type Known = {
+  readonly ids: readonly string[];
+  readonly first: string | null;
+  readonly last: string | null;
+};
+
 /** A place that is there is locked, and says afterwards where the row of the run is. */
-async function placeRuns(trx: Transaction): Promise<void> {
-  await sql`
-    insert into trace_run_places as p (workspace_id, id, session_id, start_time, session_rank, start_rank)
-    select workspace_id, id, session_id, start_time, session_rank, start_rank from ${sql.table(STAGING)} order by id
-    on conflict (workspace_id, id) do update set
-      last_session_id = p.session_id,
-      last_start_time = p.start_time,
-      last_start_rank = p.start_rank,
-      session_id = case when excluded.session_rank > p.session_rank then excluded.session_id else p.session_id end,
-      session_rank = greatest(excluded.session_rank, p.session_rank),
-      start_time = case when excluded.start_rank > p.start_rank then excluded.start_time else p.start_time end,
-      start_rank = greatest(excluded.start_rank, p.start_rank)`.execute(trx);
+async function placeRuns(trx: Transaction): Promise<Known> {
+  const { rows } = await sql<Known>`
+    with placed as (
+      insert into trace_run_places as p (workspace_id, id, session_id, start_time, session_rank, start_rank)
+      select workspace_id, id, session_id, start_time, session_rank, start_rank from ${sql.table(STAGING)} order by id
+      on conflict (workspace_id, id) do update set
+        last_session_id = p.session_id,
+        last_start_time = p.start_time,
+        last_start_rank = p.start_rank,
+        session_id = case when excluded.session_rank > p.session_rank then excluded.session_id else p.session_id end,
+        session_rank = greatest(excluded.session_rank, p.session_rank),
+        start_time = case when excluded.start_rank > p.start_rank then excluded.start_time else p.start_time end,
+        start_rank = greatest(excluded.start_rank, p.start_rank)
+      returning id, last_start_time
+    )
+    select coalesce(array_agg(id), '{}') as ids, min(last_start_time)::text as first, max(last_start_time)::text as last
+    from placed where last_start_time is not null`.execute(trx);
+  return rows[0] ?? { ids: [], first: null, last: null };
 }
 
-type Known = { readonly first: string; readonly last: string };
-
-/** The window in which the runs are that have a row already; undefined where none has. */
-async function findKnown(trx: Transaction, workspaceId: string): Promise<Known | undefined> {
-  const { rows } = await sql<{ first: string | null; last: string | null }>`
-    select min(p.last_start_time)::text as first, max(p.last_start_time)::text as last
-    from ${sql.table(STAGING)} s join trace_run_places p on p.workspace_id = ${workspaceId} and p.id = s.id`.execute(
-    trx,
-  );
-  const { first = null, last = null } = rows[0] ?? {};
-  return first === null || last === null ? undefined : { first, last };
-}
-
-async function updateRuns(trx: Transaction, workspaceId: string, { first, last }: Known): Promise<void> {
+/**
+ * A statement of its own, which sees what those have committed that the places were waited for. By keys, run by run: the planner
+ * knows nothing of a temporary table, and would read all places of the workspace.
+ */
+async function updateRuns(trx: Transaction, workspaceId: string, { ids, first, last }: Known): Promise<void> {
   const better = sql`s.start_rank > p.last_start_rank`;
   const starts = START_COLUMNS.slice(1).map(
     (column) =>
@@ -142,14 +140,19 @@ async function updateRuns(trx: Transaction, workspaceId: string, { first, last }
     ),
   );
   await sql`
+    select set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+      set_config('enable_mergejoin', 'off', true)`.execute(trx);
+  await sql`
     update trace_runs r set
       session_id = p.session_id,
       start_time = p.start_time,
       ${sql.join([...starts, ...values])},
       given = r.given | s.given,
       patched = r.patched | s.patched
-    from ${sql.table(STAGING)} s join trace_run_places p on p.workspace_id = ${workspaceId} and p.id = s.id
-    where p.last_start_time is not null
+    from ${sql.table(STAGING)} s cross join lateral (
+      select * from trace_run_places p where p.workspace_id = ${workspaceId} and p.id = s.id offset 0
+    ) p
+    where s.id = any(${ids}::uuid[])
       and r.workspace_id = ${workspaceId} and r.id = s.id
       and r.session_id = p.last_session_id and r.start_time = p.last_start_time
       and r.start_time between ${first}::timestamptz and ${last}::timestamptz`.execute(trx);
@@ -161,7 +164,7 @@ function replaced(field: RunField) {
   return sql`s.given & ${bit} <> 0 and (r.patched & ${bit} = 0 or s.patched & ${bit} <> 0)`;
 }
 
-async function insertRuns(trx: Transaction, workspaceId: string): Promise<void> {
+async function insertRuns(trx: Transaction, { ids }: Known): Promise<void> {
   const columns = sql.join(
     [...START_COLUMNS, ...VALUE_COLUMNS, 'given', 'patched'].map((name) => sql.ref(name)),
   );
@@ -171,6 +174,6 @@ async function insertRuns(trx: Transaction, workspaceId: string): Promise<void> 
   await sql`
     insert into trace_runs (workspace_id, id, session_id, ${columns})
     select s.workspace_id, s.id, s.session_id, ${values}
-    from ${sql.table(STAGING)} s join trace_run_places p on p.workspace_id = ${workspaceId} and p.id = s.id
-    where p.last_start_time is null`.execute(trx);
+    from ${sql.table(STAGING)} s
+    where ${ids.length === 0 ? sql`true` : sql`s.id <> all(${ids}::uuid[])`}`.execute(trx);
 }
