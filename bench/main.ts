@@ -7,6 +7,7 @@ const others: Readonly<Record<string, string>> = {
   writes: './writes.ts',
   agent: './agent.ts',
   deployments: './deployments.ts',
+  traces: './traces.ts',
 };
 
 const [, , name = ''] = process.argv;
