@@ -50,13 +50,19 @@ export function createArtifacts(files: FileStore): Artifacts {
       }
     },
     async discard(objects) {
-      await Promise.allSettled(objects.map((object) => files.remove(object)));
+      for (let at = 0; at < objects.length; at += REMOVED_AT_ONCE)
+        await Promise.allSettled(
+          objects.slice(at, at + REMOVED_AT_ONCE).map((object) => files.remove(object)),
+        );
     },
     read: files.read,
     remove: files.remove,
     list: files.list,
   };
 }
+
+/** A request may have ten thousand of them, each of which would be a connection to a bucket. */
+const REMOVED_AT_ONCE = 16;
 
 /** So that no folder has more files than can be listed quickly. */
 function folderOf(date: Date): string {

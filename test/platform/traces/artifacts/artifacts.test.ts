@@ -73,6 +73,22 @@ describe('the place of attachments', () => {
     });
   });
 
+  it('removes what a request has written in small groups, all of it where some cannot be removed', async () => {
+    await using scratch = await createScratch();
+    let [running, most, removed] = [0, 0, 0];
+    const remove = async (object: string): Promise<void> => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running -= 1;
+      removed += 1;
+      if (object === '3') throw new Error('not there');
+    };
+    const artifacts = createArtifacts({ ...openFileStore({ directory: scratch.path }), remove });
+    await artifacts.discard(Array.from({ length: 100 }, (_, at) => String(at)));
+    expect([removed, most]).toEqual([100, 16]);
+  });
+
   it('that cannot be written refuses with 503, and only the cause names its path', async () => {
     await using scratch = await createScratch();
     const file = join(scratch.path, 'file');
