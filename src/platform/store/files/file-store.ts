@@ -16,7 +16,10 @@ export type FileStore = {
   read(path: string): Promise<Readable>;
   /** Also of one that is gone. */
   remove(path: string): Promise<void>;
-  /** What was written this long ago or before. What is written is not listed before it can be in the database. */
+  /**
+   * What was written this long ago or before. What is written is not listed before it can be in the database, and what has another name
+   * than those that are given here is not listed: a directory of something else, by mistake, keeps its files.
+   */
   list(olderThanMs: number): AsyncIterable<string>;
 };
 
@@ -70,7 +73,8 @@ function createBucketStore(directory: string, bucket: Bucket): FileStore {
       for await (const file of listFiles(join(directory, INCOMING), olderThanMs))
         await rm(join(directory, INCOMING, file), { force: true });
       const before = Date.now() - olderThanMs;
-      for await (const { name, at } of bucket.entries()) if (at.getTime() <= before) yield name;
+      for await (const { name, at } of bucket.entries())
+        if (at.getTime() <= before && isOurs(name)) yield name;
     },
   };
 }
@@ -99,6 +103,10 @@ async function receive(directory: string, content: AsyncIterable<Uint8Array>): P
   return { file, size, sha256: hash.digest('hex'), [Symbol.asyncDispose]: dispose };
 }
 
+function isOurs(name: string): boolean {
+  return /(?:^|\/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
+}
+
 /** Relative to the directory. */
 async function* listFiles(directory: string, olderThanMs: number): AsyncGenerator<string, void, undefined> {
   const before = Date.now() - olderThanMs;
@@ -109,7 +117,7 @@ async function* listFiles(directory: string, olderThanMs: number): AsyncGenerato
   if (entries === undefined) return;
   for await (const entry of entries) {
     const file = join(entry.parentPath, entry.name);
-    if (!entry.isFile()) continue;
+    if (!entry.isFile() || !isOurs(entry.name)) continue;
     const { mtimeMs = Number.POSITIVE_INFINITY } = (await stat(file).catch(() => undefined)) ?? {};
     if (mtimeMs <= before) yield relative(directory, file);
   }

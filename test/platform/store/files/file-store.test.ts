@@ -1,5 +1,5 @@
 // Files of a directory and objects of a bucket: whole or not at all.
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -50,12 +50,14 @@ describe('the files of a machine', () => {
     expect(await filesOf(scratch.path)).toEqual([]);
   });
 
-  it('list what a killed process has left on its way', async () => {
+  it('list what a killed process has left on its way, and no file of somebody else', async () => {
     await using scratch = await createScratch();
     const store = openFileStore({ directory: scratch.path });
     await mkdir(join(scratch.path, 'incoming'));
-    await writeFile(join(scratch.path, 'incoming', 'half'), 'x');
-    expect(await Array.fromAsync(store.list(0))).toEqual(['incoming/half']);
+    const half = `incoming/${randomUUID()}`;
+    for (const file of [half, 'notes.txt', 'incoming/notes.txt'])
+      await writeFile(join(scratch.path, file), 'x');
+    expect(await Array.fromAsync(store.list(0))).toEqual([half]);
   });
 
   it('are none where nothing was ever written', async () => {
