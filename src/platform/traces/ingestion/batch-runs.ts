@@ -6,13 +6,13 @@ import { InvalidJson } from './invalid-json.ts';
 import { JsonScanner, type ScanHandler, type Tap, type ValueKind } from './json-scanner.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { RunReader, tooManyRuns } from './run-reader.ts';
-import type { Kind } from './run-schema.ts';
+import type { IngestionTimes, Kind } from './run-schema.ts';
 import { inSlices } from './sliced-body.ts';
 
 /** The levels of the text: the whole, its lists, their runs, the members of these. */
 const [WHOLE, LIST, RUN, MEMBER] = [0, 1, 2, 3];
 
-type Context = { readonly now: number; readonly maxRuns: number };
+type Context = IngestionTimes & { readonly maxRuns: number };
 
 /** Throws InvalidInput, BodyError, what the body throws, and a DomainError where the disk is full. */
 export async function readBatchRuns(
@@ -105,7 +105,7 @@ class BatchReader implements ScanHandler {
     for (const reading of ended) {
       const { kind, reader } = reading;
       await reader.settle();
-      this.runs.add(reader.run, { kind, loc: locOf(reading), isPlaced: true, now: this.#context.now });
+      this.runs.add(reader.run, { kind, loc: locOf(reading), isPlaced: true, ...this.#context });
       await this.#memory.pace();
     }
     await this.#current?.reader.settle();

@@ -16,6 +16,7 @@ import { readBatchRuns } from './batch-runs.ts';
 import type { MultipartAdditions } from './multipart-additions.ts';
 import { type MultipartRuns, readMultipartRuns } from './multipart-runs.ts';
 import { HELD_BYTES, RequestMemory } from './request-memory.ts';
+import type { IngestionTimes } from './run-schema.ts';
 import { readSingleRun } from './single-run.ts';
 
 /** What `prepare` has read. */
@@ -55,6 +56,7 @@ export function createIngestionRoutes(
       maxRatio: settings.maxRatio,
       parts: settings.maxParts,
     },
+    times: () => ({ now: Date.now(), keptDays: settings.retentionDays }),
     receive: async (read) => {
       const memory = new RequestMemory(settings.spoolDirectory);
       try {
@@ -85,6 +87,7 @@ type Parts = {
     readonly maxRatio: number;
     readonly parts: number;
   };
+  times(): IngestionTimes;
   /** Closes the memory where the reading fails. */
   receive(
     read: (memory: RequestMemory) => Promise<Pick<Received, 'parts'> | MultipartRuns>,
@@ -97,7 +100,7 @@ type Parts = {
 
 const settle = ({ memory }: Received): void => memory.close();
 
-const postRoute = ({ limits, receive, write }: Parts): Route =>
+const postRoute = ({ limits, times, receive, write }: Parts): Route =>
   defineRoute({
     ...shared,
     method: 'POST',
@@ -107,13 +110,13 @@ const postRoute = ({ limits, receive, write }: Parts): Route =>
     failures: [404],
     prepare: ({ upload }) =>
       receive(async (memory) => ({
-        parts: await readSingleRun(upload, memory, { kind: 'post', now: Date.now() }),
+        parts: await readSingleRun(upload, memory, { kind: 'post', ...times() }),
       })),
     handle: (call, received) => write(call, received),
     settle,
   });
 
-const patchRoute = ({ limits, receive, write }: Parts): Route =>
+const patchRoute = ({ limits, times, receive, write }: Parts): Route =>
   defineRoute({
     ...shared,
     method: 'PATCH',
@@ -123,14 +126,14 @@ const patchRoute = ({ limits, receive, write }: Parts): Route =>
     upload: byteUpload(['application/json'], limits),
     failures: [404],
     prepare: ({ upload, params }) => {
-      const context = { kind: 'patch', id: params.run_id.toLowerCase(), now: Date.now() } as const;
+      const context = { kind: 'patch', id: params.run_id.toLowerCase(), ...times() } as const;
       return receive(async (memory) => ({ parts: await readSingleRun(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,
   });
 
-const multipartRoute = ({ limits, receive, write }: Parts, artifacts: Artifacts): Route =>
+const multipartRoute = ({ limits, times, receive, write }: Parts, artifacts: Artifacts): Route =>
   defineRoute({
     ...shared,
     method: 'POST',
@@ -139,13 +142,13 @@ const multipartRoute = ({ limits, receive, write }: Parts, artifacts: Artifacts)
     upload: multipartUpload({ ...limits, maxSentBytes: limits.maxSentBytes + FRAMING_BYTES }),
     failures: [404],
     prepare: ({ upload }) =>
-      receive((memory) => readMultipartRuns(upload, { memory, artifacts, now: Date.now() })),
+      receive((memory) => readMultipartRuns(upload, { memory, artifacts, ...times() })),
     handle: (call, received) => write(call, received),
     discard: async ({ additions }) => additions?.discard(),
     settle,
   });
 
-const batchRoute = ({ limits, receive, write }: Parts): Route =>
+const batchRoute = ({ limits, times, receive, write }: Parts): Route =>
   defineRoute({
     ...shared,
     method: 'POST',
@@ -154,7 +157,7 @@ const batchRoute = ({ limits, receive, write }: Parts): Route =>
     upload: byteUpload(['application/json'], limits),
     failures: [404],
     prepare: ({ upload }) => {
-      const context = { now: Date.now(), maxRuns: limits.parts };
+      const context = { ...times(), maxRuns: limits.parts };
       return receive(async (memory) => ({ parts: await readBatchRuns(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),

@@ -12,7 +12,7 @@ import { InvalidPart, readPartBody } from './part-body.ts';
 import { parsePartName } from './part-name.ts';
 import type { HeldValues, RequestMemory } from './request-memory.ts';
 import type { SentRun } from './run-reader.ts';
-import type { Kind } from './run-schema.ts';
+import type { IngestionTimes, Kind } from './run-schema.ts';
 import { readRun } from './single-run.ts';
 import { inSlices } from './sliced-body.ts';
 
@@ -30,17 +30,17 @@ type Draft = {
 /** What an object of a draft takes. */
 const DRAFT_BYTES = 256;
 
-type Context = { readonly memory: RequestMemory; readonly artifacts: Artifacts; readonly now: number };
+type Context = IngestionTimes & { readonly memory: RequestMemory; readonly artifacts: Artifacts };
 
 export type MultipartRuns = { readonly parts: readonly RunPart[]; readonly additions: MultipartAdditions };
 
 /** Throws InvalidInput, what the body throws, and a DomainError where the disk is full; then no attachment is left. */
 export async function readMultipartRuns(
   parts: AsyncIterable<Part>,
-  { memory, artifacts, now }: Context,
+  { memory, artifacts, ...times }: Context,
 ): Promise<MultipartRuns> {
   const additions = new MultipartAdditions(memory, artifacts);
-  const reader = new MultipartReader(memory, additions, now);
+  const reader = new MultipartReader(memory, additions, times);
   try {
     for await (const part of parts) {
       await reader.take(part);
@@ -56,14 +56,14 @@ export async function readMultipartRuns(
 class MultipartReader {
   readonly #memory: RequestMemory;
   readonly #additions: MultipartAdditions;
-  readonly #now: number;
+  readonly #times: IngestionTimes;
   readonly #runs = new CollectedRuns();
   readonly #drafts = new Map<string, Draft>();
 
-  constructor(memory: RequestMemory, additions: MultipartAdditions, now: number) {
+  constructor(memory: RequestMemory, additions: MultipartAdditions, times: IngestionTimes) {
     this.#memory = memory;
     this.#additions = additions;
-    this.#now = now;
+    this.#times = times;
   }
 
   async take(part: Part): Promise<void> {
@@ -130,7 +130,7 @@ class MultipartReader {
         continue;
       }
       for (const [name, held] of fields) run.fields.set(name, held);
-      this.#runs.add(run, { kind, id, loc, isPlaced: true, now: this.#now });
+      this.#runs.add(run, { kind, id, loc, isPlaced: true, ...this.#times });
       await this.#memory.pace();
     }
     return this.#runs.finish();

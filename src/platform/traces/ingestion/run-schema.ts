@@ -6,8 +6,7 @@ import { storable } from '../runs/run-derivation.ts';
 import { formatSegment, parseDottedOrder, toMicroseconds } from '../runs/run-time.ts';
 
 const MAX_TAGS = 1_000;
-/** How long runs are kept, and how far the clock of a client may be ahead. */
-export const KEPT_DAYS = 400;
+/** How far the clock of a client may be ahead. */
 const AHEAD_DAYS = 1;
 const DAY_MS = 86_400_000;
 
@@ -58,8 +57,13 @@ export type FactsContext = {
   readonly id?: string | undefined;
   /** Whether `trace_id` and `dotted_order` must be there. */
   readonly isPlaced: boolean;
+} & IngestionTimes;
+
+export type IngestionTimes = {
   /** In milliseconds since 1970. */
   readonly now: number;
+  /** How long runs are kept: an older one would be gone within the hour. */
+  readonly keptDays: number;
 };
 
 /** Every issue at once. */
@@ -81,7 +85,7 @@ export function readFacts(
     for (const name of ['trace_id', 'dotted_order'] as const)
       if (!given[name]) add(name, 'Field required', 'missing');
   if (id === undefined || issues.length > 0) return { issues };
-  const start = toStart(id, given, context.now, add);
+  const start = toStart(id, given, context, add);
   if (start === undefined || issues.length > 0) return { issues };
   return { facts: { id, project: toProject(kind, given), start, values: toValues(given) } };
 }
@@ -90,13 +94,18 @@ const ANOTHER_ID = 'Input must be the id by which the request names the run';
 
 type Add = (name: keyof Members, msg: string) => void;
 
-function toStart(id: string, given: Members, now: number, add: Add): RunStart | undefined {
+function toStart(
+  id: string,
+  given: Members,
+  { now, keptDays }: IngestionTimes,
+  add: Add,
+): RunStart | undefined {
   const start = given.dotted_order ? ofOrder(id, given, given.dotted_order, add) : ofMembers(id, given, now);
   if (start === undefined) return undefined;
   const ms = Date.parse(start.start_time);
   const place = given.dotted_order ? 'dotted_order' : 'start_time';
-  if (ms < now - KEPT_DAYS * DAY_MS)
-    add(place, `The run started more than ${KEPT_DAYS} days ago: it is kept no longer`);
+  if (ms < now - keptDays * DAY_MS)
+    add(place, `The run started more than ${keptDays} days ago: it is kept no longer`);
   if (ms > now + AHEAD_DAYS * DAY_MS)
     add(place, 'The run starts more than a day from now: check the clock of the client');
   return start;

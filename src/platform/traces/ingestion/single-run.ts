@@ -10,7 +10,7 @@ import { RunReader } from './run-reader.ts';
 import type { FactsContext } from './run-schema.ts';
 import { inSlices } from './sliced-body.ts';
 
-type Context = Pick<FactsContext, 'kind' | 'id' | 'now'>;
+type Context = Pick<FactsContext, 'kind' | 'id' | 'now' | 'keptDays'>;
 
 /** Throws InvalidInput, what the body throws, and a DomainError where the disk is full. */
 export async function readSingleRun(

@@ -135,6 +135,30 @@ describe('POST /runs', () => {
     expect([await scene.read(run.id), await scene.read(id)]).toEqual([undefined, undefined]);
   });
 
+  it('refuses a run that is older than runs are kept, by whatever request it is sent', async () => {
+    await using short = await createIngestionScene({ retention_days: 30 });
+    const of = (days: number) => {
+      const run = newRun();
+      const start = new Date(Date.now() - days * 86_400_000)
+        .toISOString()
+        .replaceAll(/[-:.]/g, '')
+        .slice(0, 18);
+      return { ...run, dotted_order: `${start}000Z${run.id}` };
+    };
+    const [young, old] = [of(29), of(31)];
+    const send = async (run: object): Promise<readonly number[]> => [
+      (await short.ask('POST', '/runs', { body: run })).status,
+      (await short.ask('POST', '/runs/batch', { body: { post: [run] } })).status,
+    ];
+    expect([await send(young), await send(old)]).toEqual([
+      [202, 202],
+      [422, 422],
+    ]);
+    expect((await short.ask('POST', '/runs', { body: old })).body.detail).toMatchObject([
+      { loc: ['body', 'dotted_order'], msg: /more than 30 days ago/ },
+    ]);
+  });
+
   it('refuses a text that is no JSON at its first wrong byte, and one of another type', async () => {
     for (const [raw, position] of [
       ['{"id":}', 6],
