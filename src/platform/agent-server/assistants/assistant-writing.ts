@@ -4,7 +4,7 @@ import { DomainError } from '../../../base/domain-error.ts';
 import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { type Filter, whereVisible } from '../access/filters.ts';
-import { requireSmallMetadata } from '../metadata.ts';
+import { MAX_METADATA_BYTES, requireSmallMetadata } from '../metadata.ts';
 import { noAssistant } from './assistant-route.ts';
 import { assistantText } from './assistant-text.ts';
 
@@ -58,14 +58,14 @@ export async function patchAssistant(
 ): Promise<string> {
   await lockAssistant(db, id, filter);
   const merged = metadata === undefined ? {} : { metadata: sql<string>`metadata || ${metadata}::jsonb` };
-  const { text, bytes } = await db
+  const { text, large } = await db
     .updateTable('agent_assistants')
     .set({ ...replaced, ...merged, ...latestOf(id), updated_at: sql<Date>`now()` })
     .where('assistant_id', '=', id)
-    .returning([assistantText(), sql<number>`octet_length(metadata::text)`.as('bytes')])
+    .returning([assistantText(), largeMetadata().as('large')])
     .executeTakeFirstOrThrow();
   // What was merged is rolled back.
-  requireSmallMetadata(bytes);
+  if (large !== null) requireSmallMetadata(large);
   await db
     .insertInto('agent_assistant_versions')
     .columns(['assistant_id', 'version', ...COLUMNS])
@@ -77,6 +77,12 @@ export async function patchAssistant(
     )
     .execute();
   return text;
+}
+
+function largeMetadata() {
+  return sql<
+    string | null
+  >`case when octet_length(metadata::text) > ${sql.lit(MAX_METADATA_BYTES)} then metadata::text end`;
 }
 
 /** An earlier one may be active: the number follows the largest. */

@@ -205,3 +205,10 @@ it('metadata has a limit, also where it is merged bit by bit', async () => {
     expect(await api.ask('PATCH', path, { body: { metadata: { b: text } } })).toMatchObject(refused);
   expect((await api.ask('GET', `/threads/${thread_id}`)).body.metadata).toEqual({ a: text });
 });
+
+it('metadata of many members that is stored can be changed: the limit is of JSON without spaces', async () => {
+  const metadata = Object.fromEntries(Array.from({ length: 23_000 }, (_, n) => [`n${n}`, n % 10]));
+  const { thread_id } = await create({ metadata });
+  const changed = await api.ask('PATCH', `/threads/${thread_id}`, { body: { metadata: { n0: 1 } } });
+  expect([changed.status, changed.body.metadata.n0]).toEqual([200, 1]);
+});
