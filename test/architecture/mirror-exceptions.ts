@@ -16,6 +16,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/filter/tokens.ts': 'test/platform/traces/filter/parser.test.ts',
   'src/platform/traces/filter/value-test.ts': 'test/platform/traces/filter/parser.test.ts',
   'src/platform/traces/filter/values.ts': 'test/platform/traces/filter/parser.test.ts',
+  'src/platform/deployments/kept-builds.ts': 'test/platform/deployments/builds.test.ts',
   'src/platform/deployments/secret-mask.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/runner-builds.ts': 'test/cli/platform/runner.test.ts',
   'src/cli/command/deploy-command.ts': 'test/cli/deploy/deploy.test.ts',

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { removeTree } from '../../workload/tree-removal.ts';
 import type { Workloads } from '../../workload/workload.ts';
-import { buildDirectories, expiredBuilds, retireBuild } from '../deployments/builds.ts';
+import { buildDirectories, expiredBuilds, retireBuild } from '../deployments/kept-builds.ts';
 import type { Store } from '../store/database.ts';
 import { ownerOf } from './build.ts';
 

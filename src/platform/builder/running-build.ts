@@ -7,6 +7,7 @@ import {
   type BuildResult,
   type BuildTask,
   finishBuild,
+  giveBuildBack,
   isBuilding,
 } from '../deployments/builds.ts';
 import type { Mask } from '../deployments/log-lines.ts';
@@ -79,6 +80,7 @@ export class RunningBuild {
       outcome = 'outcome' in result ? result.outcome : await this.#finish(result);
       const [level, text] = describe(outcome, result, seconds);
       await lines.end(level, text);
+      if (outcome === 'abandoned') await giveBuildBack(store.db, this.task, this.#parts.claimer);
     } catch (error) {
       log.error(describeBug(error), 'a build could not be ended');
     }

@@ -2,14 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
-  buildDirectories,
   type Builder,
   claimNextBuild,
-  expiredBuilds,
   finishBuild,
+  giveBuildBack,
   isBuilding,
-  retireBuild,
 } from '../../../src/platform/deployments/builds.ts';
+import {
+  buildDirectories,
+  expiredBuilds,
+  retireBuild,
+} from '../../../src/platform/deployments/kept-builds.ts';
 import { endUnwanted, listMoves } from '../../../src/platform/deployments/revision-moves.ts';
 import { registerRunner } from '../../../src/platform/deployments/runners.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
@@ -172,6 +175,23 @@ describe('a build whose runner is lost', () => {
     const { machineId } = lost;
     await registerRunner(scene.database.store.db, { id: runnerId, machineId, host: 'host', pid: 2 });
     expect(await claim({ runnerId, machineId })).toMatchObject({ attempt: 2 });
+  });
+
+  it('keeps its attempts where its runner was ended, however often', async () => {
+    let builder = await addBuilder();
+    await addQueued(await scene.addDeployment());
+    for (let restart = 1; restart <= 4; restart += 1) {
+      const task = await claim(builder);
+      expect(task).toMatchObject({ attempt: 1 });
+      await giveBuildBack(scene.database.store.db, task!, builder);
+      builder = await addBuilder(builder.machineId);
+    }
+    const task = (await claim(builder))!;
+    const next = await addBuilder(builder.machineId);
+    expect(await claim(next)).toMatchObject({ attempt: 2 });
+    // What comes late, from a runner that has lost it, changes nothing.
+    await giveBuildBack(scene.database.store.db, task, builder);
+    expect(await claim(await addBuilder(builder.machineId))).toMatchObject({ attempt: 3 });
   });
 
   it('is not tried for ever', async () => {

@@ -56,7 +56,7 @@
       deployment_id uuid not null references deployments on delete cascade,
       runner_id uuid references runners on delete set null,
       machine_id text not null,
-      attempts integer not null default 1 check (attempts > 0),
+      attempts integer not null default 1 check (attempts >= 0),
       source_path text not null,
       source_sha256 text,
       config_path text,

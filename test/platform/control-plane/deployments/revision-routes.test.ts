@@ -1,7 +1,7 @@
 // `…/revisions` of a deployment: what makes one, what ends the others, and what can be deployed again.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expiredBuilds } from '../../../../src/platform/deployments/builds.ts';
+import { expiredBuilds } from '../../../../src/platform/deployments/kept-builds.ts';
 import { listMoves } from '../../../../src/platform/deployments/revision-moves.ts';
 import { openSecrets } from '../../../../src/platform/deployments/deployment-secrets.ts';
 import { registerRunner, removeRunner } from '../../../../src/platform/deployments/runners.ts';
