@@ -19,6 +19,9 @@ import {
 const root = join(import.meta.dirname, '..');
 const sallyport = join(root, 'bin', 'sallyport.js');
 
+/** Of all packages of all builds, on a busy machine. */
+const REMOVAL_MS = 300_000;
+
 export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 export type DeploymentScene = DemoPlatform & {
@@ -42,7 +45,7 @@ export async function startScene(
   const scratch = await mkdtemp(join(tmpdir(), 'sallyport-deploy-'));
   cleanup.defer(async () => {
     // Builds are sealed: without root, nothing is removed from a directory that cannot be written to.
-    if (!(await removeTree(scratch))) throw new Error(`${scratch} could not be removed`);
+    if (!(await removeTree(scratch, { timeoutMs: REMOVAL_MS }))) throw new Error(`${scratch} could not be removed`);
   });
   // Under root the database and the deployments run as other users.
   await chmod(scratch, 0o755);
