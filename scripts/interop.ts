@@ -4,12 +4,14 @@
 // to it and to the public server.
 // `npm run interop -- control-plane` runs both public deploy commands against a platform with its runner, and deploys by each package
 // manager; `install` after it only installs the commands.
+// `npm run interop -- traces` runs both public clients of traces against a platform, also while requests fail and it is killed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isInstalled, pythonFolder } from '../test/interop/sandbox-clients.ts';
+import { isInstalled, python as sandboxPython, pythonFolder } from '../test/interop/sandbox-clients.ts';
+import { setup as setupProgram } from '../test/support/program-setup.ts';
 
 const root = join(import.meta.dirname, '..');
 const [what = 'sandboxes', second] = process.argv.slice(2);
@@ -51,6 +53,19 @@ async function runControlPlane(folder: string): Promise<void> {
   run(process.execPath, [join(folder, 'package-managers.mjs')]);
 }
 
+async function installClients(): Promise<void> {
+  installNode(join(root, 'interop'), 'langsmith');
+  if (!isInstalled('langsmith-sandbox-python'))
+    await installPython(pythonFolder, join(root, 'interop', 'requirements.txt'));
+}
+
+async function runTraces(): Promise<void> {
+  await installClients();
+  // The bundle, as users install it: it is also ready in half of the time of the sources.
+  await setupProgram();
+  run(process.execPath, [join(root, 'interop', 'traces', 'clients.mjs'), sandboxPython]);
+}
+
 async function runAgent(folder: string): Promise<void> {
   installNode(folder, join('@langchain', 'langgraph-api'));
   const python = await pythonOf(folder, 'agent');
@@ -63,9 +78,8 @@ async function runAgent(folder: string): Promise<void> {
 
 if (what === 'agent') await runAgent(join(root, 'interop', 'agent-server'));
 else if (what === 'control-plane') await runControlPlane(join(root, 'interop', 'control-plane'));
+else if (what === 'traces') await runTraces();
 else {
-  installNode(join(root, 'interop'), 'langsmith');
-  if (!isInstalled('langsmith-sandbox-python'))
-    await installPython(pythonFolder, join(root, 'interop', 'requirements.txt'));
+  await installClients();
   if (what !== 'install') run(vitest, ['run', 'test/interop/sandbox-clients.test.ts']);
 }

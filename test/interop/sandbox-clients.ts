@@ -14,7 +14,7 @@ const lock: Buffer = readFileSync(join(folder, 'requirements.txt'));
 const version: string = createHash('sha256').update(lock).digest('hex').slice(0, 16);
 /** For the packages of this lock. */
 export const pythonFolder: string = join(projectRoot, 'node_modules', '.cache', `interop-${version}`);
-const python: string = join(pythonFolder, 'bin', 'python');
+export const python: string = join(pythonFolder, 'bin', 'python');
 
 export type SandboxClientName =
   | 'langsmith-sandbox-js'
@@ -36,14 +36,21 @@ export function isInstalled(name: SandboxClientName): boolean {
 
 export type Steps = ReadonlyMap<string, unknown>;
 
-/** Runs a client to its end and returns what it saw. `onAsked` does what it asks for. */
-export async function runSandboxClient(
+export function runSandboxClient(
   name: SandboxClientName,
   args: readonly string[],
   onAsked: (what: string) => unknown,
 ): Promise<Steps> {
-  const [program = '', ...first] = commands[name];
-  const child = spawn(program, [...first, ...args], { cwd: folder, env: cleanEnvironment() });
+  return runClientProgram(name, [...commands[name], ...args], onAsked);
+}
+
+/** Runs a client to its end and returns what it saw. `onAsked` does what it asks for. */
+export async function runClientProgram(
+  name: string,
+  [program = '', ...args]: readonly string[],
+  onAsked: (what: string) => unknown,
+): Promise<Steps> {
+  const child = spawn(program, args, { cwd: folder, env: cleanEnvironment() });
   const exited = once(child, 'exit');
   const errors = text(child.stderr);
   const steps = new Map<string, unknown>();
