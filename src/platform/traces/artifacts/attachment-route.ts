@@ -17,7 +17,15 @@ const withSignature: Access<AttachmentGrant> = {
   to: 'attachment',
   schemes: ['Attachment Signature'],
   parameters: [],
-  enter: grant,
+  async enter(entry) {
+    try {
+      return await grant(entry);
+    } catch (error) {
+      // Guesses of signatures are failed attempts, as those of keys are.
+      const isRefused = error instanceof DomainError && error.kind === 'forbidden';
+      throw isRefused ? entry.authenticator.countFailure(entry.peer, error) : error;
+    }
+  },
   confirm: grant,
   callerOf: ({ attachment }) => attachment.object,
 };

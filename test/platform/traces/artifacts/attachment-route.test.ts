@@ -93,6 +93,15 @@ describe('an attachment', () => {
     expect((await api.ask('GET', url)).status).toBe(404);
   });
 
+  it('is refused with 429 to who has tried many signatures, and open to who has a valid one', async () => {
+    const { run_id } = await attach('content');
+    const url = (await urlsOf(run_id))?.['attachment.file']?.presigned_url ?? '';
+    const ask = async (path: string) => (await api.ask('GET', path, { peer: '192.0.2.7' })).status;
+    const statuses: number[] = [];
+    for (let times = 0; times < 31; times += 1) statuses.push(await ask(`${url}x`));
+    expect([statuses[0], statuses.at(-1), await ask(url)]).toEqual([403, 429, 200]);
+  });
+
   it('whose content is lost ends the connection, so that nobody takes nothing for the whole', async () => {
     const { run_id, object } = await attach('content');
     await artifacts.remove(object);
