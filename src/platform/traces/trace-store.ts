@@ -47,7 +47,7 @@ export type TraceStore = {
     db: Reader,
     runs: { readonly workspaceId: string; readonly ids: readonly string[] },
   ): Promise<ReadonlyMap<string, RunLocation>>;
-  /** Of the traces of each project that has some, within the time that they are kept. */
+  /** Of the traces of each project that has some, within the time that they are kept. Throws `timeout` as `queryRuns` does. */
   readProjectStats(
     db: Reader,
     projects: { readonly workspaceId: string; readonly ids: readonly string[] },

@@ -57,6 +57,7 @@ const listRoute = (store: TraceStore): Route =>
     tracking: UNTRACKED_READ,
     query: projectQuery,
     responses: { 200: z.array(project) },
+    failures: [408],
     async handle({ db, workspaceId, query }) {
       const projects = await listProjects(db, workspaceId, query);
       return { body: query.include_stats ? await withStats(store, db, projects) : projects };
@@ -72,7 +73,7 @@ const readRoute = (store: TraceStore): Route =>
     tracking: UNTRACKED_READ,
     query: z.strictObject({ include_stats: flag.default(false) }),
     responses: { 200: project },
-    failures: [404],
+    failures: [404, 408],
     async handle({ db, workspaceId, params: { session_id: id }, query }) {
       const found = await findProject(db, workspaceId, id);
       const [shown = found] = query.include_stats ? await withStats(store, db, [found]) : [];

@@ -2,6 +2,9 @@
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { ProjectStats } from '../trace-store.ts';
+import { withinTime } from './query-time.ts';
+
+const CURE = 'leave include_stats out, ask for fewer projects, or use POST /runs/stats for a shorter time';
 
 export async function readProjectStats(
   db: Reader,
@@ -15,7 +18,7 @@ export async function readProjectStats(
       number | null
     >`percentile_cont(${sql.lit(fraction)}) within group (order by ${value}) filter (where ${isRoot})`;
   const latency = sql`r.latency::double precision`;
-  const rows = await db
+  const query = db
     .selectFrom('trace_runs as r')
     .where('r.workspace_id', '=', workspaceId)
     .where('r.session_id', 'in', ids)
@@ -42,8 +45,8 @@ export async function readProjectStats(
       >`avg((r.first_token_time is not null)::int) filter (where ${isRoot})::double precision`.as(
         'streaming_rate',
       ),
-    ])
-    .execute();
+    ]);
+  const rows = await withinTime(() => query.execute(), CURE);
   return new Map(rows.map(({ session_id: id, ...row }) => [id, toStats(row)]));
 }
 

@@ -16,6 +16,8 @@ describe('a query of runs', () => {
         kind: 'timeout',
         message: expect.stringMatching(/longer than 10 s.*start_time/),
       });
+      const other = withinTime(() => sql`select pg_sleep(10)`.execute(store.db), 'ask for less');
+      await expect(other).rejects.toThrow('The query took longer than 10 s: ask for less');
       const wrong = withinTime(() => sql`select 1 / 0`.execute(store.db));
       await expect(wrong).rejects.toMatchObject({ code: '22012' });
     } finally {
