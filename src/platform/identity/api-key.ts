@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 
 /** The keys of callers. */
 export type KeyKind = 'service' | 'personal';
-export type TokenKind = KeyKind | 'sandbox' | 'box_service';
+export type TokenKind = KeyKind | 'sandbox' | 'box_service' | 'trace';
 
 export type MintedKey = {
   /** Shown once and never stored. */
@@ -20,11 +20,12 @@ const PREFIXES: Readonly<Record<TokenKind, string>> = {
   personal: 'sp_pt_',
   sandbox: 'sp_sb_',
   box_service: 'sp_sv_',
+  trace: 'sp_tr_',
 };
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BODY_LENGTH = 43; // 62^43 > 2^256
 const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
-const FORMAT = /^sp_(?:sk|pt|sb|sv)_[0-9A-Za-z]{43}([0-9A-Za-z]{6})$/;
+const FORMAT = /^sp_(?:sk|pt|sb|sv|tr)_[0-9A-Za-z]{43}([0-9A-Za-z]{6})$/;
 
 export function mintKey(kind: TokenKind): MintedKey {
   const body = PREFIXES[kind] + toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_LENGTH);

@@ -3,7 +3,7 @@ import type { WorkspaceGrant } from '../../api/access.ts';
 import { beginDeletion } from '../../deployments/deployment-deletion.ts';
 import { requirePermission } from '../../identity/authorization.ts';
 import type { Transaction } from '../../store/database.ts';
-import { removeTracingProject } from '../../traces/contract.ts';
+import { removeTracingProject, revokeTraceToken } from '../../traces/contract.ts';
 import { lockQuotas } from './deployment-quotas.ts';
 import { findDeployment, lockDeployment } from './deployments.ts';
 import type { Write } from './deployment-writing.ts';
@@ -41,6 +41,7 @@ export async function deleteDeployment(
   if (status !== 'AWAITING_DELETE') {
     await lockDeployment(db, workspaceId, id);
     await beginDeletion(db, id, actor);
+    await revokeTraceToken(db, id);
   }
   const isLeft = withTracingProject && !(await hasDeployment(db, workspaceId, name));
   const projectId = isLeft ? await removeTracingProject(db, workspaceId, name) : undefined;

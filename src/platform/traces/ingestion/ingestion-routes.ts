@@ -1,6 +1,5 @@
 // Routes by which clients send runs. A body is read, checked and spooled before the transaction, which then writes all of it or nothing.
 import { z } from '../../../base/schema.ts';
-import { inWorkspace } from '../../api/access.ts';
 import { byteUpload, multipartUpload } from '../../api/body/upload.ts';
 import { traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
@@ -9,6 +8,7 @@ import type { Transaction } from '../../store/database.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
 import { saveAttachments } from '../artifacts/attachments.ts';
 import { saveFeedback } from '../feedback/feedback.ts';
+import { fromRunSenders } from '../access/run-access.ts';
 import { placeParts } from '../projects/project-placing.ts';
 import type { RunPart } from '../runs/run-part.ts';
 import type { TraceStore } from '../trace-store.ts';
@@ -29,7 +29,7 @@ type Received = {
 const shared = {
   tag: 'Runs',
   errors: traceErrors,
-  access: inWorkspace('runs:create'),
+  access: fromRunSenders,
   tracking: {
     untracked: 'programs send runs all the time, and each run says when it was received',
     inTransaction: true,
