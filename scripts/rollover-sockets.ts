@@ -168,6 +168,7 @@ class SocketFleets {
         database: { directory, name: 'none', user: 'none', password: new Secret('none') },
       },
       ...{ user: undefined, limits: {}, network: 'none' as const, maxConnections: 5 },
+      traces: undefined,
       onLine: () => undefined,
     };
     return new Fleet({

@@ -167,7 +167,8 @@ async function serve(config: PlatformConfig, { warnings, runnerInput }: Served):
     const { pools } = await storage;
     const isNeeded = async (): Promise<boolean> =>
       (await pools.long.db.selectFrom('deployments').select('id').limit(1).executeTakeFirst()) !== undefined;
-    const runner = runnerInput && startRunnerChild({ program, input: runnerInput, isNeeded, log, sink });
+    const input = runnerInput && withPlatformUrl(runnerInput, config, api);
+    const runner = input && startRunnerChild({ program, input, isNeeded, log, sink });
     const reason = await Promise.race([stopped, platform.ended.then(() => 'database' as const)]);
     if (reason === 'database') log.error('the database server ended by itself');
     else log.info('draining');
@@ -177,6 +178,16 @@ async function serve(config: PlatformConfig, { warnings, runnerInput }: Served):
   } finally {
     await sink.close();
   }
+}
+
+/** `api`: where this process listens, whatever port that was; undefined: it serves no API. */
+function withPlatformUrl(
+  input: RunnerInput,
+  { runner }: PlatformConfig,
+  api: string | undefined,
+): RunnerInput {
+  if (runner.platformUrl !== undefined || api === undefined) return input;
+  return { ...input, variables: { ...input.variables, SALLYPORT_PLATFORM_RUNNER_PLATFORM_URL: api } };
 }
 
 async function migrate(config: PlatformConfig): Promise<number> {

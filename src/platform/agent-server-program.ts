@@ -130,6 +130,7 @@ export async function openAgentServer(
       ...input.variables,
       ...hostVariables(input.deployment),
     },
+    tracesUrl: input?.deployment.tracesUrl,
     variables: {
       isOpenOnLoopback: settings.access === 'none' && settings.isLoopback,
       corsOrigins: variables.cors_origins,

@@ -24,6 +24,7 @@ import { createStartTurns } from './runner/fleet/start-turns.ts';
 import { findProgramFiles } from './runner/instances/program-files.ts';
 import { createDeployLogs, type DeployLogs } from './runner/logs/deploy-logs.ts';
 import { openRunner, type Runner } from './runner/runner.ts';
+import { platformUrlOf } from './runner/program/platform-url.ts';
 import {
   prepareRunnerDirectories,
   removeLeftoverDirectories,
@@ -183,6 +184,7 @@ async function openDeployments(shared: Shared): Promise<Runner> {
     capacity: createCapacity(settings.limits),
     turns: createStartTurns(Math.max(2, availableParallelism())),
     agentConnections: settings.agentConnections,
+    platformUrl: workloads.hasOwnNetwork ? platformUrlOf(config) : undefined,
     removeBuilds: (deploymentId) => builds.removeBuilds(deploymentId),
     events: shared.metrics?.events ?? NO_EVENTS,
   };

@@ -18,6 +18,7 @@ export const runnerSchema = z
     sidecar_config: file.optional(),
     metrics_listen: listenAddress.optional(),
     drain_ms: z.int().min(0).max(600_000).default(180_000),
+    platform_url: gatewayUrl.optional(),
     gateway: z
       .strictObject({
         listen: listenAddress.optional(),
@@ -66,6 +67,7 @@ export const runnerVariables: readonly (readonly [name: string, key: string, rea
   ['SALLYPORT_PLATFORM_RUNNER_SIDECAR_CONFIG', 'runner.sidecar_config', asText],
   ['SALLYPORT_PLATFORM_RUNNER_METRICS_LISTEN', 'runner.metrics_listen', asText],
   ['SALLYPORT_PLATFORM_RUNNER_DRAIN_MS', 'runner.drain_ms', Number],
+  ['SALLYPORT_PLATFORM_RUNNER_PLATFORM_URL', 'runner.platform_url', asText],
   ['SALLYPORT_PLATFORM_RUNNER_GATEWAY_LISTEN', 'runner.gateway.listen', asText],
   ['SALLYPORT_PLATFORM_RUNNER_GATEWAY_PUBLIC_URL', 'runner.gateway.public_url', asText],
   ['SALLYPORT_PLATFORM_RUNNER_GATEWAY_DOMAIN', 'runner.gateway.domain', asText],
@@ -107,6 +109,8 @@ export function toRunnerSettings(given: z.infer<typeof runnerSchema>, api: Liste
     metricsListen: given.metrics_listen,
     /** For what has begun in an agent server that is replaced. */
     drainMs: given.drain_ms,
+    /** Where the runner reaches the API; undefined: where the platform that started it listens, or at `listen`. */
+    platformUrl: given.platform_url?.replace(/\/$/, ''),
     builds: {
       /** That run at once. */
       concurrency: builds.concurrency ?? availableParallelism(),

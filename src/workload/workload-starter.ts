@@ -11,6 +11,7 @@ import { ProcessWatch } from './limits/process-watch.ts';
 import { MadeParts } from './made-parts.ts';
 import type { WorkloadProxies } from './network/workload-proxies.ts';
 import type { WorkloadProxy } from './network/workload-proxy.ts';
+import { openService } from './network/workload-services.ts';
 import { StartedProgram } from './program/started-program.ts';
 import { workloadEnvironment } from './program/workload-environment.ts';
 import { RunningWorkload } from './running-workload.ts';
@@ -150,6 +151,7 @@ export class WorkloadStarter {
     const proxy = await proxies.create({ id, group, policy, listen, onRefusal: spec.onRefusal });
     made.add('its sandbox', () => proxies.remove(id));
     await writeBundle(files, await proxy.caBundle());
+    for (const service of network.services ?? []) made.add('a service', await openService(service, place));
     return { place, proxy };
   }
 

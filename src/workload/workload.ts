@@ -31,8 +31,27 @@ export type WorkloadLimits = {
   readonly openFiles?: number | undefined;
 };
 
-/** `group`: workloads of one group have one sidecar process, as those of one tenant. */
-export type WorkloadNetwork = 'none' | { readonly group: string; readonly policy: PolicyDocument };
+/**
+ * `group`: workloads of one group have one sidecar process, as those of one tenant. `services`: only where the isolation gives each
+ * workload a loopback of its own (`Workloads.hasOwnNetwork`).
+ */
+export type WorkloadNetwork =
+  | 'none'
+  | {
+      readonly group: string;
+      readonly policy: PolicyDocument;
+      readonly services?: readonly WorkloadService[];
+    };
+
+/** What this process serves at a port of the loopback of one workload, which nobody else reaches: who connects is known by that. */
+export type WorkloadService = {
+  readonly port: number;
+  /** `handle`: a socket that listens, for `Server.listen`. It belongs to the service from then on. */
+  listen(handle: object): Promise<OpenService>;
+};
+
+/** `close` ends its connections, too. */
+export type OpenService = { close(): Promise<void> };
 
 /** What the sidecar refused a workload. No field contains a header value, a body or a query. */
 export type WorkloadRefusal = {
@@ -110,6 +129,8 @@ export type Workloads = {
   readonly isolation: WorkloadIsolation;
   /** Targets of mounts may differ from their sources. */
   readonly hasOwnFiles: boolean;
+  /** Each workload has a network namespace, and services in it. */
+  readonly hasOwnNetwork: boolean;
   capabilities(): WorkloadsCapabilities;
   /**
    * The host user of an owner, for example of a deployment: the same until it is released, also after a restart. Undefined: without

@@ -68,6 +68,7 @@ export async function openWorkloads(options: WorkloadsOptions): Promise<Workload
   return {
     isolation: isolation.kind,
     hasOwnFiles: isolation.kind === 'bubblewrap',
+    hasOwnNetwork: isolation.kind === 'bubblewrap',
     capabilities: () => capabilitiesOf(isolation, cgroups),
     userOf: async (owner) => users?.userOf(owner),
     releaseUser: async (owner) => users?.releaseOwner(owner),

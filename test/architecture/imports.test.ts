@@ -247,6 +247,7 @@ const REVEALING: readonly string[] = [
   'src/platform/runner/databases/scram-verifier.ts',
   'src/platform/runner/deployments/running-policy.ts',
   'src/platform/runner/instances/agent-input.ts',
+  'src/platform/runner/traces/trace-sender.ts',
   'src/platform/runtime/box-host-documents.ts',
   'src/platform/sandboxes/box-secrets.ts',
   'src/platform/vault/master-keys.ts',

@@ -1,6 +1,9 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/runner/traces/deployment-traces.ts': 'test/cli/platform/deployment-traces.test.ts',
+  'src/platform/runner/traces/trace-sender.ts': 'test/platform/runner/traces/trace-relay.test.ts',
+  'src/workload/network/workload-services.ts': 'test/platform/runner/traces/trace-relay.test.ts',
   'src/platform/traces/contract.ts': 'test/platform/control-plane/deployments/deployment-deleting.test.ts',
   'src/platform/traces/artifacts/attachments.ts': 'test/platform/traces/artifacts/attachment-route.test.ts',
   'src/platform/traces/feedback/feedback-placement.ts':

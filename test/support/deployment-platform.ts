@@ -8,7 +8,12 @@ import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { readMachineId } from '../../src/platform/store/data-directory/machine-id.ts';
 import { writeDeployment } from './agent-process.ts';
 import { createTestDatabase, type TestDatabase } from './platform-database.ts';
-import { initPlatform, type PlatformProcess, startPlatform } from './platform-process.ts';
+import {
+  initPlatform,
+  type PlatformOptions,
+  type PlatformProcess,
+  startPlatform,
+} from './platform-process.ts';
 import { createScratch, type Scratch } from './scratch.ts';
 import type { LogRecord } from './spawned-process.ts';
 
@@ -17,7 +22,10 @@ export type DeploymentPlatform = AsyncDisposable & {
   readonly dataDirectory: string;
   readonly key: string;
   /** Another one, after the one before has ended. */
-  start(env?: Readonly<Record<string, string>>): Promise<PlatformProcess>;
+  start(
+    env?: Readonly<Record<string, string>>,
+    given?: Pick<PlatformOptions, 'launcher'>,
+  ): Promise<PlatformProcess>;
   /** For a platform on another machine, with the master key of this one. */
   addDataDirectory(): Promise<string>;
   /** A deployment with one revision that waits to be deployed. `graph`: a module that exports `graph`. */
@@ -48,8 +56,8 @@ export async function createDeploymentPlatform(): Promise<DeploymentPlatform> {
   const started: PlatformProcess[] = [];
   return {
     ...{ database, dataDirectory, key },
-    async start(env = {}) {
-      const platform = startPlatform({ ...options, env: { ...common, ...env } });
+    async start(env = {}, given = {}) {
+      const platform = startPlatform({ ...options, ...given, env: { ...common, ...env } });
       started.push(platform);
       await platform.ready;
       return platform;

@@ -17,7 +17,7 @@ export type PlainWorkloads = Workloads & {
 export function openPlainWorkloads(): PlainWorkloads {
   const started: PlainWorkloads['started'][number][] = [];
   return {
-    ...{ isolation: 'none', hasOwnFiles: false, started },
+    ...{ isolation: 'none', hasOwnFiles: false, hasOwnNetwork: false, started },
     capabilities: () => ({ isolation: 'none', notes: [], version: undefined }),
     userOf: async () => undefined,
     releaseUser: async () => undefined,

@@ -10,6 +10,8 @@ export type PlatformOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Modules to load before it. */
   readonly preloads?: readonly string[];
+  /** In place of the bundle: the launcher of this checkout, whose files isolated programs are given. */
+  readonly launcher?: string;
 };
 
 export type PlatformProcess = AsyncDisposable & {
@@ -21,7 +23,7 @@ export type PlatformProcess = AsyncDisposable & {
 export function startPlatform(options: PlatformOptions): PlatformProcess {
   const startedMs = performance.now();
   const imports = (options.preloads ?? []).flatMap((file) => ['--import', file]);
-  const child = new SpawnedProcess(process.execPath, [...imports, program, 'platform'], {
+  const child = new SpawnedProcess(process.execPath, [...imports, options.launcher ?? program, 'platform'], {
     env: environmentOf(options),
   });
   const ready = child

@@ -29,6 +29,8 @@ export type AgentInput = {
     readonly access: 'gateway' | 'handler';
     /** The path below which clients reach it, which the gateway removes: `/d/…`. */
     readonly mountPrefix?: string;
+    /** Where its workers send their runs, without a key; absent: nowhere. */
+    readonly tracesUrl?: string | undefined;
   };
 };
 

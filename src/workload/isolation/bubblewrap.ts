@@ -95,14 +95,16 @@ async function prepareMounts(): Promise<void> {
 
 async function openNetwork(namespace: MountNamespace): Promise<NetworkPlace> {
   const network = await NetworkNamespace.open(namespace);
+  const openPort = (port: number) => openNamespaceListener(network, { host: '127.0.0.1', port });
   let opened: { close(): void } | undefined;
   return {
     namespaces: network.namespaces,
     async openListen() {
-      const listen = await openNamespaceListener(network, { host: '127.0.0.1', port: proxyPort });
+      const listen = await openPort(proxyPort);
       opened = listen;
       return listen;
     },
+    openPort,
     proxyUrl: () => `http://127.0.0.1:${proxyPort}`,
     close() {
       opened?.close();

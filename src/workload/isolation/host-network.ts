@@ -5,6 +5,7 @@ export function openHostNetwork(): NetworkPlace {
   return {
     namespaces: undefined,
     openListen: async () => ({ host: '127.0.0.1', port: 0, needsToken: true }),
+    openPort: undefined,
     proxyUrl(url, token) {
       const proxy = new URL(url);
       proxy.username = 'workload';

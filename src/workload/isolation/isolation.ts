@@ -3,6 +3,7 @@
 import type { OpenNamespaces } from '../../box-host/bubblewrap/namespaces/open-namespace.ts';
 import type { ProcessLimits } from '../../box-host/cgroup/resource-limits.ts';
 import type { BoxListen } from '../../box-host/engine.ts';
+import type { NamespaceListener } from '../../box-host/listeners/namespace-listener.ts';
 import type { ProcessTable } from '../limits/process-table.ts';
 import type { WorkloadIsolation, WorkloadMount, WorkloadUser } from '../workload.ts';
 
@@ -22,6 +23,8 @@ export type NetworkPlace = {
   readonly namespaces: OpenNamespaces | undefined;
   /** Where a sandbox serves the workload; at most once. */
   openListen(): Promise<BoxListen>;
+  /** A socket that listens on the loopback of the workload, and belongs to the caller. Undefined: it has none of its own. */
+  readonly openPort: ((port: number) => Promise<NamespaceListener>) | undefined;
   /** By which its clients use the proxy that `openListen` is for: `url` of the sandbox, and its token. */
   proxyUrl(url: string, token: string): string;
   close(): void;

@@ -15,7 +15,7 @@ export function createPlainWorkloads(): PlainWorkloads {
   const owners = new Set<string>();
   const running = new Set<Workload>();
   return {
-    ...{ started, owners, isolation: 'none', hasOwnFiles: false },
+    ...{ started, owners, isolation: 'none', hasOwnFiles: false, hasOwnNetwork: false },
     capabilities: () => ({ isolation: 'none', notes: [], version: undefined }),
     async userOf(owner) {
       owners.add(owner);

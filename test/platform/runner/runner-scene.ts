@@ -81,7 +81,7 @@ export async function createRunnerScene(): Promise<RunnerScene> {
       const runnerId = randomUUID();
       const size = { instances: 10, memoryBytes: 64 * 1024 ** 3, cpuMillicores: 64_000, ...limits };
       const ground = {
-        ...{ runnerId, store, vault, log: silent, logs, agents, agentConnections: 4 },
+        ...{ runnerId, store, vault, log: silent, logs, agents, agentConnections: 4, platformUrl: undefined },
         databases: {
           ...{ store, vault, owner: database.ownerConnection, log: silent },
           ...{ connections: createConnectionBudget(100, 10), directory: join(scratch.path, 'db') },

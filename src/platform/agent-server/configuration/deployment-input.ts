@@ -46,6 +46,10 @@ const schema = z.strictObject({
     gatewayToken: secret(BASE64URL_KEY, 'must be 32 bytes in base64url'),
     access: z.enum(['gateway', 'handler']),
     mountPrefix: mountPrefix.prefault(''),
+    tracesUrl: z
+      .string()
+      .regex(/^http:\/\/127\.0\.0\.1:\d+$/, 'must be on its loopback')
+      .optional(),
   }),
 });
 

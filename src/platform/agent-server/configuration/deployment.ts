@@ -6,6 +6,7 @@ import type { Parsed } from '../../../base/schema.ts';
 import { bundleDeployment } from './bundle.ts';
 import { type CorsSettings, toCorsSettings } from './cors-document.ts';
 import type { GraphFile } from './graph-file.ts';
+import { withTracing } from './tracing-variables.ts';
 import { readDeploymentEnvironment, readWorkerEnvironment } from './worker-environment.ts';
 
 export type Deployment = {
@@ -68,6 +69,8 @@ export async function loadDeployment(
     readonly env: NodeJS.ProcessEnv;
     /** Of an instance of a deployment: the variables of its workers, in place of `env`. */
     readonly workerVariables?: Readonly<Record<string, string>> | undefined;
+    /** Where its workers send their runs. */
+    readonly tracesUrl?: string | undefined;
     readonly variables: DeploymentVariables;
   },
 ): Promise<Parsed<{ readonly deployment: Deployment; readonly warnings: readonly string[] }>> {
@@ -88,7 +91,7 @@ export async function loadDeployment(
   }
   const graphs = new Map(Array.from(file.graphs, ([id, { description }]) => [id, { description }]));
   const deployment: Deployment = {
-    ...{ root, graphs, load: bundled.value.load, env: env.value },
+    ...{ root, graphs, load: bundled.value.load, env: withTracing(env.value, given.tracesUrl) },
     auth: file.auth && { disableStudio: file.auth.disableStudio },
     http: toHttpSettings(file, given.variables),
     defaultConfigs: given.variables.defaultConfigs,

@@ -22,6 +22,8 @@ export type DeploymentGround = {
   readonly turns: StartTurns;
   /** Of one agent server. */
   readonly agentConnections: number;
+  /** Where runs of deployments are sent to; undefined: they do not trace. */
+  readonly platformUrl: string | undefined;
   /** Removes the builds of a deployment that goes. */
   removeBuilds(deploymentId: string): Promise<void>;
   readonly events: RunnerEvents;

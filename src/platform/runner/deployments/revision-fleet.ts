@@ -9,6 +9,7 @@ import { Fleet } from '../fleet/fleet.ts';
 import { type AgentSpec, startAgentProcess, type WorkloadPolicy } from '../instances/agent-process.ts';
 import { originsIn } from '../instances/agent-input.ts';
 import type { RevisionLog } from '../logs/deploy-logs.ts';
+import type { DeploymentTraces } from '../traces/deployment-traces.ts';
 import type { DeploymentGround } from './deployment-ground.ts';
 import { readAccess } from './graph-access.ts';
 
@@ -27,6 +28,7 @@ type FleetNeeds = {
   readonly user: AgentSpec['user'];
   /** As it is when an agent server starts. */
   policy(): WorkloadPolicy;
+  readonly traces: Pick<DeploymentTraces, 'createService'>;
   /** Of those that may serve. */
   onChange(): void;
   /** It replaces another one. */
@@ -61,6 +63,7 @@ export async function openRevisionFleet(
   };
   const specNow = (): AgentSpec => ({
     ...{ identity, user: needs.user, maxConnections: ground.agentConnections },
+    traces: needs.traces.createService(),
     build: { directory: revision.buildDirectory, configPath },
     secrets: { variables, masterKey: database.secrets.masterKey, database: database.secrets },
     limits: { ...limits, diskBytes: DISK_BYTES },

@@ -12,6 +12,7 @@ import type { DeploymentGround } from './deployment-ground.ts';
 import { removeDeployment } from './deployment-removal.ts';
 import { openRevisionFleet, type RevisionFleet } from './revision-fleet.ts';
 import { switchRevision } from './revision-switch.ts';
+import { DeploymentTraces } from '../traces/deployment-traces.ts';
 import { RunningPolicy } from './running-policy.ts';
 
 const FIRST_RETRY_MS = 500;
@@ -22,6 +23,7 @@ export class RunningDeployment {
   readonly #ground: DeploymentGround;
   readonly #closing = new AbortController();
   readonly #policy: RunningPolicy;
+  readonly #traces: DeploymentTraces;
   readonly #retiring = new Set<RevisionFleet>();
   #scale = createScale();
   #wanted: WantedDeployment;
@@ -43,6 +45,10 @@ export class RunningDeployment {
     this.#ground = ground;
     this.#wanted = wanted;
     this.#policy = new RunningPolicy({ vault: ground.vault, db: ground.store.db });
+    this.#traces = new DeploymentTraces({
+      ...{ db: ground.store.db, platformUrl: ground.platformUrl, log: ground.log },
+      owner: { workspaceId: wanted.workspaceId, deploymentId: wanted.id },
+    });
     this.#turn();
     this.#wake();
   }
@@ -193,7 +199,8 @@ export class RunningDeployment {
     this.look(performance.now());
   }
 
-  #open(revision: WantedRevision, isSwitch: boolean): Promise<RevisionFleet> {
+  async #open(revision: WantedRevision, isSwitch: boolean): Promise<RevisionFleet> {
+    await this.#traces.open();
     const { id, name, workspaceId } = this.#wanted;
     if (this.#database === undefined) throw new Error('the database of a deployment is not open');
     const onChange = (): void => {
@@ -201,7 +208,7 @@ export class RunningDeployment {
     };
     return openRevisionFleet(this.#ground, revision, {
       ...{ wanted: { id, name, workspaceId }, database: this.#database, user: this.#user },
-      ...{ policy: () => this.#policy.current, onChange, isSwitch },
+      ...{ policy: () => this.#policy.current, traces: this.#traces, onChange, isSwitch },
     });
   }
 

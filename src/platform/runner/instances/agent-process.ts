@@ -13,6 +13,7 @@ import {
   type WorkloadLimits,
   type WorkloadMount,
   type WorkloadNetwork,
+  type WorkloadService,
   type Workloads,
   type WorkloadUser,
 } from '../../../workload/workload.ts';
@@ -42,6 +43,8 @@ export type AgentSpec = {
   readonly limits: WorkloadLimits;
   readonly network: WorkloadNetwork;
   readonly maxConnections: number;
+  /** Where it sends its runs; undefined: nowhere. */
+  readonly traces: WorkloadService | undefined;
   /** `instance` identifies this process in the log. */
   onLine(line: AgentLogLine): void;
 };
@@ -127,7 +130,7 @@ function start(ground: AgentGround, spec: AgentSpec, { id, state, gatewayToken }
   const { build, secrets, limits, network, user } = spec;
   const config = join(build.directory, build.configPath);
   return ground.workloads.start({
-    ...{ id, network, user },
+    ...{ id, network: withTraces(network, spec.traces), user },
     command: [
       ...[...ground.program.command, 'agent-server', '--config', config],
       ...['--listen', `unix:${join(state, 'api.sock')}`, '--data-dir', join(state, 'data')],
@@ -139,11 +142,19 @@ function start(ground: AgentGround, spec: AgentSpec, { id, state, gatewayToken }
       SALLYPORT_PLATFORM_DATABASE_MAX_CONNECTIONS: String(spec.maxConnections),
       SALLYPORT_AGENT_WORKERS: String(workersOf(limits)),
     },
-    input: formatAgentInput({ ...secrets, gatewayToken: new Secret(gatewayToken) }, spec.identity),
+    input: formatAgentInput({ ...secrets, gatewayToken: new Secret(gatewayToken) }, identityOf(spec)),
     mounts: mountsOf(ground, spec, state),
     limits: { pids: DATABASE_PIDS, openFiles: OPEN_FILES, ...limits },
     onLine: (stream, line, isCut) => spec.onLine({ instance: id, isCut, ...parseAgentLine(stream, line) }),
   });
+}
+
+function withTraces(network: WorkloadNetwork, traces: WorkloadService | undefined): WorkloadNetwork {
+  return traces === undefined || network === 'none' ? network : { ...network, services: [traces] };
+}
+
+function identityOf({ identity, traces }: AgentSpec): AgentIdentity {
+  return traces === undefined ? identity : { ...identity, tracesUrl: `http://127.0.0.1:${traces.port}` };
 }
 
 /** At the same places as on the machine: without namespaces there are no others. */

@@ -48,7 +48,13 @@ async function start(given: { mode?: string; readyMs?: number; signal?: AbortSig
       masterKey: new Secret('master'),
       database: { directory: scratch.path, name: 'd', user: 'r', password: new Secret(PASSWORD) },
     },
-    ...{ user: undefined, limits: { memBytes: 1024 ** 3 }, network: 'none' as const, maxConnections: 5 },
+    ...{
+      user: undefined,
+      limits: { memBytes: 1024 ** 3 },
+      network: 'none' as const,
+      maxConnections: 5,
+      traces: undefined,
+    },
     onLine: (line: AgentLogLine) => void lines.push(line),
   };
   const starting: Promise<AgentProcess> = startAgentProcess(ground, spec, given.signal ?? never);
