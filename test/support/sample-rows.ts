@@ -134,6 +134,7 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into trace_projects (workspace_id, name) values ('${WORKSPACE}', 'gone');
     delete from trace_projects where name = 'gone';
   `,
+  26: `update trace_feedback set score = 0.5`,
   27: `insert into trace_tokens (deployment_id, workspace_id, hash) values ('${DEPLOYMENT}', '${WORKSPACE}', '\\x0e')`,
 };
 
