@@ -8,6 +8,7 @@ import { listCheckpoints, readCheckpoint } from './checkpoint-reading.ts';
 import { removeCheckpoints } from './checkpoint-removal.ts';
 import { type CheckpointScope, requireOwnThread, requireWritable } from './checkpoint-scope.ts';
 import { type CheckpointWriter, createCheckpointWriter } from './checkpoint-writer.ts';
+import { UpdateBase } from './update-base.ts';
 
 /** Serves the calls of a worker. */
 export type CheckpointPort = {
@@ -25,8 +26,9 @@ export function createCheckpointPort(
   store: Pick<Store, 'db' | 'write'>,
   scope: CheckpointScope,
 ): CheckpointPort {
-  const writer = createCheckpointWriter(store, scope);
-  const handlers = createHandlers(store, scope, writer);
+  const base = new UpdateBase();
+  const writer = createCheckpointWriter(store, scope, base);
+  const handlers = createHandlers(store, scope, { writer, base });
   return {
     async handle(method, params) {
       const handler: Handler<typeof method> = handlers[method];
@@ -45,13 +47,15 @@ type Handlers = { readonly [M in keyof ServerCalls]: Handler<M> };
 function createHandlers(
   store: Pick<Store, 'db' | 'write'>,
   scope: CheckpointScope,
-  writer: CheckpointWriter,
+  { writer, base }: { readonly writer: CheckpointWriter; readonly base: UpdateBase },
 ): Handlers {
   return {
     // What the worker wrote before is read, although it may not have waited for it.
     async 'checkpoint.get'(params) {
       await writer.settled();
-      return readCheckpoint(store.db, params);
+      const found = await readCheckpoint(store.db, params);
+      if (params.checkpoint_id === undefined) base.read(params.checkpoint_ns, found?.checkpoint_id);
+      return found;
     },
     async 'checkpoint.list'(params) {
       await writer.settled();

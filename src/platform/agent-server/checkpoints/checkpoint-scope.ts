@@ -29,7 +29,7 @@ export class LateWrite extends DomainError {
   constructor({ lease }: CheckpointScope) {
     const reason =
       lease === undefined
-        ? 'The thread is gone or a run of it has begun'
+        ? 'The thread is gone, or a run of it has begun meanwhile'
         : 'This attempt of the run has ended';
     super('conflict', `${reason}: nothing was written`);
   }

@@ -4,6 +4,7 @@ import type { Store } from '../../store/database.ts';
 import { toSearchable } from '../json-for-search.ts';
 import type { CheckpointParams } from './checkpoint-params.ts';
 import { type CheckpointScope, LateWrite } from './checkpoint-scope.ts';
+import type { UpdateBase } from './update-base.ts';
 import { ValuePack } from './value-pack.ts';
 import { writeAsRun, writeAsUpdate } from './write-statements.ts';
 
@@ -21,7 +22,11 @@ export type CheckpointWriter = {
 /** A batch that has so many takes no more. */
 const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
-export function createCheckpointWriter(store: Pick<Store, 'db'>, scope: CheckpointScope): CheckpointWriter {
+export function createCheckpointWriter(
+  store: Pick<Store, 'db'>,
+  scope: CheckpointScope,
+  base: UpdateBase,
+): CheckpointWriter {
   let next: Batch | undefined;
   let last: Promise<void> = Promise.resolve();
   const add = (fill: (batch: Batch) => void): Promise<void> => {
@@ -31,7 +36,7 @@ export function createCheckpointWriter(store: Pick<Store, 'db'>, scope: Checkpoi
       // It is open until those before it are written.
       const written = last.then(() => {
         if (next === batch) next = undefined;
-        return write(store, scope, batch);
+        return write(store, scope, { batch, base });
       });
       batch.written = written;
       last = written.catch(() => undefined);
@@ -49,27 +54,39 @@ export function createCheckpointWriter(store: Pick<Store, 'db'>, scope: Checkpoi
   };
 }
 
-async function write({ db }: Pick<Store, 'db'>, scope: CheckpointScope, batch: Batch): Promise<void> {
+async function write(
+  { db }: Pick<Store, 'db'>,
+  scope: CheckpointScope,
+  { batch, base }: { readonly batch: Batch; readonly base: UpdateBase },
+): Promise<void> {
   const { threadId, lease } = scope;
   const given = { threadId, ...batch.toLists() };
   const [allowed] =
-    lease === undefined ? await writeAsUpdate(db, given) : await writeAsRun(db, { ...given, ...lease });
-  if (allowed !== undefined) return;
-  throw new LateWrite(scope);
+    lease === undefined
+      ? await writeAsUpdate(db, { ...given, base: base.toJson() })
+      : await writeAsRun(db, { ...given, ...lease });
+  if (allowed === undefined) throw new LateWrite(scope);
+  for (const { ns, id } of batch.places) base.written(ns, id);
 }
 
 type Row = Readonly<Record<string, unknown>>;
+type Place = { readonly ns: string; readonly id: string };
 
 /** The rows of one statement, which changes none of them twice. */
 class Batch {
   written: Promise<void> = Promise.resolve();
   readonly #pack = new ValuePack();
-  readonly #checkpoints = new Map<string, Row>();
+  readonly #checkpoints = new Map<string, Row & Place>();
   readonly #values: Row[] = [];
   readonly #writes = new Map<string, Row>();
 
   get size(): number {
     return this.#pack.length;
+  }
+
+  /** Of its checkpoints. */
+  get places(): Iterable<Place> {
+    return this.#checkpoints.values();
   }
 
   put({ checkpoint_ns: ns, checkpoint_id: id, parent_checkpoint_id: parent, ...params }: Put): void {

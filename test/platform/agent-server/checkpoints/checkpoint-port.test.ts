@@ -227,6 +227,26 @@ describe('who may not write', () => {
     expect(await count('agent_checkpoints', threadId)).toBe(1);
   });
 
+  it('an update of a state that a run has changed meanwhile', async () => {
+    const threadId = await rows.addThread();
+    const latest = { thread_id: threadId, checkpoint_ns: '' };
+    const update = createCheckpointPort(database.store, { threadId });
+    expect(await update.handle('checkpoint.get', latest)).toBeNull();
+    // It goes on from what it has written itself.
+    await update.handle('checkpoint.put', putOf(threadId, '2'));
+    await update.handle('checkpoint.put', putOf(threadId, '4', { parent_checkpoint_id: '2' }));
+    const [late, fork] = [1, 2].map(() => createCheckpointPort(database.store, { threadId }));
+    await late?.handle('checkpoint.get', latest);
+    await fork?.handle('checkpoint.get', { ...latest, checkpoint_id: '2' });
+    // As of a run that has begun and ended.
+    await createCheckpointPort(database.store, { threadId }).handle('checkpoint.put', putOf(threadId, '5'));
+    await expect(late?.handle('checkpoint.put', putOf(threadId, '6'))).rejects.toMatchObject(refused);
+    expect(await count('agent_checkpoints', threadId)).toBe(3);
+    // One that names its checkpoint is no update of the latest state.
+    await fork?.handle('checkpoint.put', putOf(threadId, '6', { parent_checkpoint_id: '2' }));
+    expect(await count('agent_checkpoints', threadId)).toBe(4);
+  });
+
   it('who reads, and who means another thread', async () => {
     const threadId = await rows.addThread();
     const port = createCheckpointPort(database.store, { threadId, isReadOnly: true });
