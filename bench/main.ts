@@ -8,6 +8,7 @@ const others: Readonly<Record<string, string>> = {
   agent: './agent.ts',
   deployments: './deployments.ts',
   traces: './traces.ts',
+  'trace-queries': './trace-queries.ts',
 };
 
 const [, , name = ''] = process.argv;

@@ -125,7 +125,7 @@ function toPairs(value: unknown): Pairs {
     const names: Iterable<string | number> = Array.isArray(one) ? one.keys() : Object.keys(one);
     for (const name of names) {
       if (left === 0) return;
-      add(path === '' ? String(name) : `${path}.${name}`, (one as Record<string, unknown>)[name], depth + 1);
+      add(depth === 0 ? String(name) : `${path}.${name}`, (one as Record<string, unknown>)[name], depth + 1);
     }
   };
   if (typeof value === 'object' && value !== null) add('', value, 0);
