@@ -178,7 +178,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/checkpoints/checkpoint-reading.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-rows.ts': 'test/platform/agent-server/tables.test.ts',
-  'src/platform/agent-server/checkpoints/update-base.ts':
+  'src/platform/agent-server/checkpoints/latest-read.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',
   'src/platform/agent-server/checkpoints/checkpoint-scope.ts':
     'test/platform/agent-server/checkpoints/checkpoint-port.test.ts',

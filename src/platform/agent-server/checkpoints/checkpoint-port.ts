@@ -8,7 +8,7 @@ import { listCheckpoints, readCheckpoint } from './checkpoint-reading.ts';
 import { removeCheckpoints } from './checkpoint-removal.ts';
 import { type CheckpointScope, requireOwnThread, requireWritable } from './checkpoint-scope.ts';
 import { type CheckpointWriter, createCheckpointWriter } from './checkpoint-writer.ts';
-import { UpdateBase } from './update-base.ts';
+import { LatestRead } from './latest-read.ts';
 
 /** Serves the calls of a worker. */
 export type CheckpointPort = {
@@ -26,9 +26,9 @@ export function createCheckpointPort(
   store: Pick<Store, 'db' | 'write'>,
   scope: CheckpointScope,
 ): CheckpointPort {
-  const base = new UpdateBase();
-  const writer = createCheckpointWriter(store, scope, base);
-  const handlers = createHandlers(store, scope, { writer, base });
+  const latest = new LatestRead();
+  const writer = createCheckpointWriter(store, scope, latest);
+  const handlers = createHandlers(store, scope, { writer, latest });
   return {
     async handle(method, params) {
       const handler: Handler<typeof method> = handlers[method];
@@ -47,14 +47,14 @@ type Handlers = { readonly [M in keyof ServerCalls]: Handler<M> };
 function createHandlers(
   store: Pick<Store, 'db' | 'write'>,
   scope: CheckpointScope,
-  { writer, base }: { readonly writer: CheckpointWriter; readonly base: UpdateBase },
+  { writer, latest }: { readonly writer: CheckpointWriter; readonly latest: LatestRead },
 ): Handlers {
   return {
     // What the worker wrote before is read, although it may not have waited for it.
     async 'checkpoint.get'(params) {
       await writer.settled();
       const found = await readCheckpoint(store.db, params);
-      if (params.checkpoint_id === undefined) base.read(params.checkpoint_ns, found?.checkpoint_id);
+      if (params.checkpoint_id === undefined) latest.read(params.checkpoint_ns, found?.checkpoint_id);
       return found;
     },
     async 'checkpoint.list'(params) {

@@ -4,7 +4,7 @@ import type { Store } from '../../store/database.ts';
 import { toSearchable } from '../json-for-search.ts';
 import type { CheckpointParams } from './checkpoint-params.ts';
 import { type CheckpointScope, LateWrite } from './checkpoint-scope.ts';
-import type { UpdateBase } from './update-base.ts';
+import type { LatestRead } from './latest-read.ts';
 import { ValuePack } from './value-pack.ts';
 import { writeAsRun, writeAsUpdate } from './write-statements.ts';
 
@@ -25,7 +25,7 @@ const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 export function createCheckpointWriter(
   store: Pick<Store, 'db'>,
   scope: CheckpointScope,
-  base: UpdateBase,
+  latest: LatestRead,
 ): CheckpointWriter {
   let next: Batch | undefined;
   let last: Promise<void> = Promise.resolve();
@@ -36,7 +36,7 @@ export function createCheckpointWriter(
       // It is open until those before it are written.
       const written = last.then(() => {
         if (next === batch) next = undefined;
-        return write(store, scope, { batch, base });
+        return write(store, scope, { batch, latest });
       });
       batch.written = written;
       last = written.catch(() => undefined);
@@ -57,16 +57,16 @@ export function createCheckpointWriter(
 async function write(
   { db }: Pick<Store, 'db'>,
   scope: CheckpointScope,
-  { batch, base }: { readonly batch: Batch; readonly base: UpdateBase },
+  { batch, latest }: { readonly batch: Batch; readonly latest: LatestRead },
 ): Promise<void> {
   const { threadId, lease } = scope;
   const given = { threadId, ...batch.toLists() };
   const [allowed] =
     lease === undefined
-      ? await writeAsUpdate(db, { ...given, base: base.toJson() })
+      ? await writeAsUpdate(db, { ...given, latest: latest.toJson() })
       : await writeAsRun(db, { ...given, ...lease });
   if (allowed === undefined) throw new LateWrite(scope);
-  for (const { ns, id } of batch.places) base.written(ns, id);
+  for (const { ns, id } of batch.places) latest.written(ns, id);
 }
 
 type Row = Readonly<Record<string, unknown>>;

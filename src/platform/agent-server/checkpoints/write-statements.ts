@@ -29,8 +29,8 @@ export const writeAsRun: Statement<Batch & { readonly runId: string; readonly at
     );
   });
 
-/** A run that is created makes its thread busy; one that has begun and ended meanwhile has left a checkpoint above the base. */
-export const writeAsUpdate: Statement<Batch & { readonly base: string }, Written> = defineStatement(
+/** A run that is created makes its thread busy; one that has begun and ended meanwhile has left a checkpoint above the one that was read. */
+export const writeAsUpdate: Statement<Batch & { readonly latest: string }, Written> = defineStatement(
   'write-checkpoints-of-update',
   (db, given) =>
     writeFor(
@@ -38,9 +38,9 @@ export const writeAsUpdate: Statement<Batch & { readonly base: string }, Written
       given,
       sql`select '00000000-0000-0000-0000-000000000000'::uuid as run_id from agent_threads
         where thread_id = ${given.threadId}::uuid and status <> 'busy' and not exists (
-          select from json_to_recordset(${given.base}::json) as base (ns text, id text)
-            join agent_checkpoints c on c.thread_id = ${given.threadId}::uuid and c.checkpoint_ns = base.ns
-              and c.checkpoint_id > base.id)
+          select from json_to_recordset(${given.latest}::json) as read (ns text, id text)
+            join agent_checkpoints c on c.thread_id = ${given.threadId}::uuid and c.checkpoint_ns = read.ns
+              and c.checkpoint_id > read.id)
         for share`,
     ),
 );

@@ -1,7 +1,7 @@
 // What an update of a state is based on: the checkpoints that it has read as the latest ones. A run may begin and end between that read
 // and the write; the update would then hide what the run has stored.
 
-export class UpdateBase {
+export class LatestRead {
   readonly #latest = new Map<string, string>();
 
   /** Undefined: the namespace has no checkpoint. What is read first counts. */
