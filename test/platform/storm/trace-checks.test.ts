@@ -17,7 +17,7 @@ function found(kinds: readonly Kind[], of: typeof run = run): FoundRun {
 const part = (kind: Kind, of: typeof run = run): Part => ({ kind, run: of as NonNullable<typeof run> });
 
 function check(requests: readonly (readonly [Outcome, ...Part[]])[], runs: readonly FoundRun[]) {
-  const sent = requests.map(([outcome, ...parts]) => ({ outcome, parts }));
+  const sent = requests.map(([outcome, ...parts]) => ({ outcome, parts, attached: [] }));
   return checkTraces(sent, { runs, projects });
 }
 
@@ -63,4 +63,13 @@ it('what was refused, or what nobody sent, is not there', () => {
     expect.stringMatching(/was refused, and is there/),
   ]);
   expect(check([], [found(['post'])])).toEqual([expect.stringMatching(/nobody sent/)]);
+});
+
+it('the attachment of a request that was accepted is there', () => {
+  const sent = [{ outcome: 'accepted', parts: [part('post')], attached: [run.id] }] as const;
+  const attached = { s3_urls: { 'attachment.note': {} } };
+  expect(checkTraces(sent, { runs: [{ ...found(['post']), ...attached }], projects })).toEqual([]);
+  expect(checkTraces(sent, { runs: [{ ...found(['post']), s3_urls: {} }], projects })).toEqual([
+    expect.stringMatching(/attachment .* is missing/),
+  ]);
 });

@@ -1,12 +1,17 @@
 // What must hold after a storm: of what was accepted nothing is lost, nothing is there twice, no field of a part is missing, and what
 // one request sent is there as a whole or not at all. Pure.
 import { isDeepStrictEqual } from 'node:util';
-import { type Kind, OWN_FIELDS, type Part, type SentRun } from './trace-runs.ts';
+import { ATTACHMENT, type Kind, OWN_FIELDS, type Part, type SentRun } from './trace-runs.ts';
 
 /** `unknown`: the response was lost, or says that nobody knows. */
 export type Outcome = 'accepted' | 'refused' | 'unknown';
 
-export type SentRequest = { readonly parts: readonly Part[]; readonly outcome: Outcome };
+export type SentRequest = {
+  readonly parts: readonly Part[];
+  readonly outcome: Outcome;
+  /** Ids of the runs whose attachment it had. */
+  readonly attached: readonly string[];
+};
 
 /** A run as the API reads it. */
 export type FoundRun = Readonly<Record<string, unknown>> & { readonly id: string };
@@ -28,6 +33,7 @@ export function checkTraces(requests: readonly SentRequest[], { runs, projects }
     ...runs.filter(({ id }) => !sent.has(id)).map(({ id }) => `nobody sent ${id}`),
     ...[...sent.values()].flatMap((run) => checkRun(run, found.get(run.id), { outcomes, projects })),
     ...checkWholes(requests, found),
+    ...checkAttachments(requests, found),
   ];
 }
 
@@ -146,4 +152,15 @@ function checkWholes(
         ? []
         : [`${there.length} of ${own.length} parts of one request are there: ${own.map(keyOf).join(', ')}`];
     });
+}
+
+/** Of requests that were accepted. */
+function checkAttachments(
+  requests: readonly SentRequest[],
+  found: ReadonlyMap<string, FoundRun>,
+): readonly string[] {
+  const accepted = requests.filter(({ outcome }) => outcome === 'accepted');
+  return [...new Set(accepted.flatMap(({ attached }) => attached))]
+    .filter((id) => !Object.hasOwn(Object(found.get(id)?.['s3_urls']), `attachment.${ATTACHMENT}`))
+    .map((id) => `the attachment of ${id} is missing`);
 }

@@ -59,7 +59,7 @@ async function sendSomewhere(scope: TraceScope, parts: readonly Part[]): Promise
   return Promise.all(
     targets.map(async (index) => {
       const outcome = await send(scope, body, index);
-      scope.requests.push({ parts, outcome });
+      scope.requests.push({ parts, outcome, attached: body.attached });
       return outcome;
     }),
   );

@@ -85,11 +85,16 @@ function toSegment(time: Date): string {
   return `${time.toISOString().replaceAll(/[-:]|\.\d{3}Z$/g, '')}${String(time.getMilliseconds()).padStart(3, '0')}000`;
 }
 
+/** The one attachment that multipart bodies have of each run that they create. */
+export const ATTACHMENT = 'note';
+
 export type Body = {
   readonly method: 'POST' | 'PATCH';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
+  /** Ids of the runs whose attachment it has. */
+  readonly attached: readonly string[];
 };
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -103,7 +108,8 @@ export function toBody(parts: readonly Part[], random: Random): Body {
   const boundary = `storm-${randomUUID()}`;
   const plain = toMultipart(parts, boundary);
   const type = { 'Content-Type': `multipart/form-data; boundary=${boundary}` };
-  const request = { method: 'POST', path: '/runs/multipart' } as const;
+  const attached = parts.filter(({ kind }) => kind === 'post').map(({ run }) => run.id);
+  const request = { method: 'POST', path: '/runs/multipart', attached } as const;
   if (way === 0) return { ...request, headers: type, bytes: plain };
   const [encoding, bytes] =
     way === 1 ? (['gzip', gzipSync(plain)] as const) : (['zstd', zstdCompressSync(plain)] as const);
@@ -116,14 +122,14 @@ function toSingle({ run, kind }: Part): Body {
     kind === 'post'
       ? ({ method: 'POST', path: '/runs' } as const)
       : ({ method: 'PATCH', path: `/runs/${run.id}` } as const);
-  return { ...request, headers: JSON_TYPE, bytes };
+  return { ...request, headers: JSON_TYPE, bytes, attached: [] };
 }
 
 function toBatch(parts: readonly Part[]): Body {
   const of = (wanted: Kind): readonly Fields[] =>
     parts.filter(({ kind }) => kind === wanted).map(({ run, kind }) => run[kind]);
   const bytes = Buffer.from(JSON.stringify({ post: of('post'), patch: of('patch') }));
-  return { method: 'POST', path: '/runs/batch', headers: JSON_TYPE, bytes };
+  return { method: 'POST', path: '/runs/batch', headers: JSON_TYPE, bytes, attached: [] };
 }
 
 function toMultipart(parts: readonly Part[], boundary: string): Buffer {
@@ -131,7 +137,9 @@ function toMultipart(parts: readonly Part[], boundary: string): Buffer {
     const entries = Object.entries(run[kind]);
     const facts = Object.fromEntries(entries.filter(([name]) => !PAYLOADS.has(name)));
     const payloads = entries.filter(([name]) => PAYLOADS.has(name));
+    const attachment = [`attachment.${run.id}.${ATTACHMENT}`, { of: run.id }] as const;
     return [
+      ...(kind === 'post' ? [attachment] : []),
       [`${kind}.${run.id}`, facts] as const,
       ...payloads.map(([name, value]) => [`${kind}.${run.id}.${name}`, value] as const),
     ];

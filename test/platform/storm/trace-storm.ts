@@ -143,7 +143,7 @@ async function readPage(ask: (path: string, body: object) => Promise<unknown>, q
 
 const SELECTED = [
   ...['id', 'name', 'run_type', 'inputs', 'outputs', 'events', 'serialized', 'extra', 'error', 'tags'],
-  ...['end_time', 'session_id', 'dotted_order', 'trace_id', 'parent_run_id'],
+  ...['end_time', 'session_id', 'dotted_order', 'trace_id', 'parent_run_id', 's3_urls'],
 ];
 
 /** Behind the API: one row and one place for each run, and one project for each name. */
