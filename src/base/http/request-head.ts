@@ -68,7 +68,5 @@ function isChunkedAlone(codings: readonly string[], version: string): boolean {
 
 function readHost(values: readonly string[]): string | undefined {
   const host = values[0]?.toLowerCase();
-  if (values.length !== 1 || host === undefined || !HOST.test(host)) return undefined;
-  // A port above 65535, or four numbers that are no address: handlers and applications get a URL with it.
-  return URL.canParse(`http://${host}/`) ? host : undefined;
+  return values.length === 1 && host !== undefined && HOST.test(host) ? host : undefined;
 }

@@ -158,6 +158,8 @@ function checkHead(head: RequestHead): PlatformErrorCode | undefined {
   if (!head.isOriginForm) return 'proxy_request';
   if (!PLAIN_TARGET.test(target) || DOT_SEGMENT.test(target)) return 'bad_target';
   if (head.host === undefined && (version === '1.1' || head.values('host').length > 0)) return 'bad_host';
+  // A port above 65535, or four numbers that are no address: handlers and applications get a URL with it.
+  if (head.host !== undefined && !URL.canParse(`http://${head.host}/`)) return 'bad_host';
   if (!head.isFramedPlainly) return 'framing';
   if (method === 'TRACE') return 'method';
   return (method === 'GET' || method === 'HEAD') && head.hasBody ? 'unexpected_body' : undefined;

@@ -134,6 +134,8 @@ describe('a head that is unacceptable is rejected before the API sees it', () =>
 
   const rows: readonly (readonly [string, string, number])[] = [
     ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 405],
+    ['a Host whose port is too large', 'GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n', 400],
+    ['a Host of four numbers that are no address', 'GET / HTTP/1.1\r\nHost: 256.256.256.256\r\n\r\n', 400],
     ['absolute-form', 'GET http://a/ok HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['asterisk-form', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['TRACE', 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n', 405],
