@@ -10,6 +10,7 @@ import { placeFeedback } from './feedback/feedback-placement.ts';
 import { createFeedbackRoutes } from './feedback/feedback-routes.ts';
 import { createIngestionRoutes } from './ingestion/ingestion-routes.ts';
 import { removeLeftSpools } from './ingestion/spool.ts';
+import { createPageRoutes } from './pages/page-routes.ts';
 import { createProjectRoutes } from './projects/project-routes.ts';
 import { createQueryRoutes } from './queries/query-routes.ts';
 import { postgresTraceStore } from './store/postgres-trace-store.ts';
@@ -32,7 +33,7 @@ export const traces: Module = {
       ...createFeedbackRoutes(postgresTraceStore),
       createAttachmentRoute(artifacts),
     ];
-    return mount(routes, { under: PREFIXES });
+    return [...mount(routes, { under: PREFIXES }), ...createPageRoutes(postgresTraceStore)];
   },
   // By it clients choose how they send: all runs in one multipart body, compressed.
   info: ({ traces: { maxSentBytes } }) => ({

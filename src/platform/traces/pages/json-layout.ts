@@ -1,0 +1,29 @@
+// JSON on lines of its own for readers: only white space changes, so that numbers and escapes stay as they were sent. The text may be
+// cut off anywhere. Pure.
+
+const INDENT = '  ';
+/** Deeper values stay at the margin of this depth. */
+const MAX_DEPTH = 40;
+
+export function layOutJson(text: string): string {
+  let out = '';
+  let depth = 0;
+  const breakLine = (): string => `\n${INDENT.repeat(Math.min(Math.max(depth, 0), MAX_DEPTH))}`;
+  for (const { 0: token } of text.matchAll(TOKENS)) {
+    if (/^[\s]+$/.test(token)) continue;
+    if (token.length === 2 && /^(?:\{\}|\[\])$/.test(token)) out += token;
+    else if (token === '{' || token === '[') {
+      depth += 1;
+      out += token + breakLine();
+    } else if (token === '}' || token === ']') {
+      depth -= 1;
+      out += breakLine() + token;
+    } else if (token === ',') out += token + breakLine();
+    else if (token === ':') out += ': ';
+    else out += token;
+  }
+  return out;
+}
+
+/** Strings, also one without its end; empty lists and objects; white space; marks; everything else. */
+const TOKENS = /"(?:[^"\\]|\\[^])*"?|\{\}|\[\]|\s+|[{}[\],:]|[^\s"{}[\],:]+/g;

@@ -1,0 +1,69 @@
+// What is around the content of each page: the path that leads to it, its style, its script, and the policy that allows these two alone.
+import { createHash } from 'node:crypto';
+import type { ApiError, ErrorFormat } from '../../api/contract/error-formats.ts';
+import { Html, html } from './html.ts';
+import { SCRIPT } from './page-script.ts';
+import { STYLE } from './page-style.ts';
+
+/** A source of the policy. */
+function hashOf(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+}
+
+export const pageFields: Readonly<Record<string, string>> = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    `style-src ${hashOf(STYLE)}`,
+    `script-src ${hashOf(SCRIPT)}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+};
+
+export type PageParts = {
+  /** Of the window: a text of this program. */
+  readonly title: string;
+  /** Where the page is, the page itself last. */
+  readonly path: readonly Html[];
+  readonly content: Html;
+};
+
+/** The whole page as text. */
+export function pageText({ title, path, content }: PageParts): string {
+  const steps = path.map((step, at) => (at === 0 ? step : html` <span class="faint">/</span> ${step}`));
+  const page = html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${title} - Sallyport</title><style>${Html.fromTemplate(STYLE)}</style></head><body>
+<header><h1 class="path">${steps}</h1><nav><a href="/login">Session</a></nav></header><main>${content}</main>
+<script>${Html.fromTemplate(SCRIPT)}</script></body></html>`;
+  return String(page);
+}
+
+/** Errors for the person who asked for a page. */
+export const framedErrors: ErrorFormat = {
+  mediaType: 'text/html',
+  schema: { type: 'string' },
+  write: (error) => ({
+    status: error.status,
+    fields: { ...pageFields, ...error.fields },
+    body: pageText({
+      title: 'Traces',
+      path: [html`<a href="/traces">Traces</a>`],
+      content: html`<div role="alert">${linesOf(error)}</div>${error.status === 401 ? SIGN_IN : undefined}`,
+    }),
+  }),
+};
+
+/** The script adds the page to come back to. */
+const SIGN_IN = html`<p><a href="/login?next=%2Ftraces" data-sign-in="">Sign in</a> with an API key to see the traces of its workspace.</p>`;
+
+function linesOf({ detail, issues = [] }: ApiError): readonly Html[] {
+  if (issues.length === 0) return [html`<p>${detail}</p>`];
+  return issues.map(({ loc, msg }) => html`<p>${loc.join('.')}: ${msg}</p>`);
+}

@@ -1,0 +1,80 @@
+// Reads a page of the runs of a project. A filter that is not one, and one that takes too long, are said on the page, beside what the
+// reader has written.
+import { DomainError } from '../../../base/domain-error.ts';
+import { z } from '../../../base/schema.ts';
+import type { Reader } from '../../store/database.ts';
+import { formatCursor, parseCursor } from '../../store/page-cursor.ts';
+import { type Filter, toFilter } from '../filter/filter.ts';
+import { parseFilter } from '../filter/parser.ts';
+import type { FoundRun, RunPlace, TraceStore } from '../trace-store.ts';
+import { filterProblem } from './filter-problem.ts';
+import { type Html, html } from './html.ts';
+import { createLinks } from './page-links.ts';
+import type { RunList, Since } from './runs-page.ts';
+
+export type GivenList = Pick<RunList, 'projectId' | 'filter' | 'shows' | 'since'> & {
+  readonly workspace?: string | undefined;
+  readonly cursor?: string | undefined;
+};
+
+const RUNS_OF_PAGE = 50;
+const HOUR_MS = 3_600_000;
+const HOURS: Readonly<Record<Since, number>> = { '1h': 1, '1d': 24, '7d': 168, '30d': 720, all: 400 * 24 };
+
+const place = z.strictObject({ start_time: z.iso.datetime(), id: z.guid() });
+
+export async function findRunList(
+  store: TraceStore,
+  db: Reader,
+  workspaceId: string,
+  given: GivenList,
+): Promise<RunList> {
+  const { projectId, filter, shows, since, workspace, cursor } = given;
+  const scope = { projectId, filter, shows, since };
+  const address = (next?: string): string =>
+    createLinks(workspace).project(projectId, { filter, shows, since, cursor: next });
+  const found = await findRuns(store, db, {
+    ...{ workspaceId, given },
+    after: cursor === undefined ? undefined : parseCursor(cursor, place, scope),
+  });
+  const runs = found.runs.slice(0, RUNS_OF_PAGE);
+  const last = found.runs.length > RUNS_OF_PAGE ? runs.at(-1) : undefined;
+  return {
+    ...{ ...scope, workspace, runs, problem: found.problem },
+    first: cursor === undefined ? undefined : address(),
+    after: last && address(formatCursor({ start_time: last.start_time, id: last.id }, scope)),
+  };
+}
+
+type Found = { readonly runs: readonly FoundRun[]; readonly problem: Html | undefined };
+
+async function findRuns(
+  store: TraceStore,
+  db: Reader,
+  asked: { readonly workspaceId: string; readonly given: GivenList; readonly after: RunPlace | undefined },
+): Promise<Found> {
+  const { workspaceId, given, after } = asked;
+  const { filter: text, shows, since, projectId } = given;
+  const parsed = text.trim() === '' ? undefined : parseFilter(text);
+  if (parsed?.ok === false) return { runs: [], problem: filterProblem(text, parsed.issues) };
+  const filters = [
+    ...(shows === 'traces' ? [IS_ROOT] : []),
+    ...(parsed === undefined ? [] : [parsed.filter]),
+  ];
+  try {
+    const runs = await store.queryRuns(db, {
+      ...{ workspaceId, projects: [projectId], filter: toFilter(filters), order: 'desc' },
+      ...{ limit: RUNS_OF_PAGE + 1, ...(after === undefined ? {} : { after }) },
+      window: { from: new Date(Date.now() - HOURS[since] * HOUR_MS).toISOString() },
+    });
+    return { runs, problem: undefined };
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.kind !== 'timeout') throw error;
+    return { runs: [], problem: html`<div role="alert" id="problem"><p>${error.message}</p></div>` };
+  }
+}
+
+const IS_ROOT: Filter = {
+  ...{ kind: 'column', column: 'is_root' },
+  test: { is: 'equal', value: { type: 'flag', flag: true } },
+};

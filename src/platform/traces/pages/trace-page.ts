@@ -1,0 +1,147 @@
+// One trace: the tree of its runs with their times, and beside it the run that is chosen. Pure.
+import type { FoundRun, PayloadField } from '../trace-store.ts';
+import { type Html, html } from './html.ts';
+import { layOutJson } from './json-layout.ts';
+import type { Links } from './page-links.ts';
+import { formatDuration, formatTime, microsecondsOf } from './page-time.ts';
+import { durationOf, formatCost, runName, tagList } from './runs-page.ts';
+import type { TreeRow } from './run-tree.ts';
+import { formatBytes, visibleText } from './visible-text.ts';
+
+export type ShownPayload = {
+  /** The JSON, or its beginning. */
+  readonly text: string;
+  readonly isWhole: boolean;
+};
+
+export type ShownAttachment = {
+  readonly name: string;
+  readonly mime_type: string;
+  readonly size: number;
+  readonly address: string;
+};
+
+export type ShownFeedback = {
+  readonly key: string;
+  readonly score: number | null;
+  readonly value: unknown;
+  readonly comment: string | null;
+};
+
+export type ChosenRun = {
+  readonly run: FoundRun;
+  readonly payloads: ReadonlyMap<PayloadField, ShownPayload>;
+  readonly attachments: readonly ShownAttachment[];
+  readonly feedback: readonly ShownFeedback[];
+};
+
+export type Trace = {
+  readonly rows: readonly TreeRow[];
+  /** Of more runs than are shown. */
+  readonly isCut: boolean;
+  readonly chosen: ChosenRun;
+};
+
+export function traceContent({ rows, isCut, chosen }: Trace, links: Links): Html {
+  const more =
+    isCut && html`<p class="faint">These are the first ${rows.length} runs of the trace, by their start.</p>`;
+  return html`<div class="trace"><nav class="tree" aria-label="Runs of the trace"><ol data-keys="">${rows.map((row) => treeRow(row, chosen.run.id, links))}</ol>${more}</nav>
+<section id="run" aria-label="Run">${runDetails(chosen, links)}</section></div>`;
+}
+
+const MAX_INDENT = 11;
+const MAX_NAME = 120;
+
+function treeRow({ run, depth, isOrphan, from, width }: TreeRow, chosen: string, links: Links): Html {
+  const took = durationOf(run) ?? 'running';
+  return html`<li><a data-row="${depth}" href="${links.run(run)}#run"${run.id === chosen && html` aria-current="true"`}>
+<span class="what d${Math.min(depth, MAX_INDENT)}">${isOrphan && html`<small title="The parent of this run was not received">⋯ </small>`}<span class="${run.status === 'success' ? '' : run.status}">${runName(run.name, MAX_NAME)}</span> <small>${run.run_type}${run.status === 'success' ? undefined : ` · ${run.status}`}</small></span>
+<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true"><rect class="${run.status}" x="${from}" y="0" width="${width}" height="10"/></svg>
+<span class="took">${took}</span></a></li>`;
+}
+
+function runDetails({ run, payloads, attachments, feedback }: ChosenRun, links: Links): Html {
+  const show = (field: PayloadField, title: string): Html | undefined =>
+    payloadSection(run, field, title, payloads.get(field), links);
+  return html`<h2>${runName(run.name, 1_000)} <small>${run.run_type}</small></h2>${factList(run)}
+${show('error', 'Error')}${show('inputs', 'Inputs')}${show('outputs', 'Outputs')}
+${attachments.length > 0 && attachmentList(attachments)}${feedback.length > 0 && feedbackList(feedback)}
+${folded('extra', 'Metadata and runtime')}${folded('events', 'Events')}${folded('serialized', 'Serialized')}`;
+
+  function folded(field: PayloadField, title: string): Html | undefined {
+    const payload = payloads.get(field);
+    return (
+      payload &&
+      html`<details><summary>${title}</summary>${payloadBlock(run, field, payload, links)}</details>`
+    );
+  }
+}
+
+function factList(run: FoundRun): Html {
+  const ttft = run.first_token_time;
+  const facts: readonly (readonly [string, Html | string | undefined])[] = [
+    ['Status', html`<span class="${run.status}">${run.status}</span>`],
+    ['Started', `${formatTime(run.start_time)} UTC`],
+    ['Duration', durationOf(run)],
+    [
+      'First token',
+      ttft === null ? undefined : formatDuration(microsecondsOf(ttft) - microsecondsOf(run.start_time)),
+    ],
+    ['Tokens', tokensOf(run)],
+    ['Cost', formatCost(run.total_cost)],
+    ['Tags', run.tags.length === 0 ? undefined : tagList(run.tags, 50)],
+    ['Thread', run.thread_id === null ? undefined : visibleText(run.thread_id, { max: 200 })],
+    ['Run', html`<code>${run.id}</code>`],
+  ];
+  return html`<dl>${facts.map(([name, value]) => value !== undefined && html`<dt>${name}</dt><dd>${value}</dd>`).filter((fact) => fact !== false)}</dl>`;
+}
+
+function tokensOf({ total_tokens: total, prompt_tokens: prompt, completion_tokens: completion }: FoundRun) {
+  if (total === null) return undefined;
+  const parts = prompt !== null && completion !== null ? ` (${prompt} in, ${completion} out)` : '';
+  return `${total}${parts}`;
+}
+
+function payloadSection(
+  run: FoundRun,
+  field: PayloadField,
+  title: string,
+  payload: ShownPayload | undefined,
+  links: Links,
+): Html | undefined {
+  if (payload === undefined) return undefined;
+  return html`<h3${field === 'error' && html` class="error"`}>${title}</h3>${payloadBlock(run, field, payload, links)}`;
+}
+
+/** With what is cut off as a download: the size is that of what is stored, which may be compressed. */
+function payloadBlock(run: FoundRun, field: PayloadField, payload: ShownPayload, links: Links): Html {
+  const { isWhole } = payload;
+  const text = field === 'error' ? textOf(payload) : layOutJson(payload.text);
+  const size = run.sizes[field] ?? 0;
+  const rest = html`<p class="cut">${isWhole ? '' : `Cut after ${formatBytes(Buffer.byteLength(payload.text))}; ${formatBytes(size)} are stored, which may be compressed. `}<a href="${links.raw(run.id, field)}" download="">Download</a></p>`;
+  // With the focus it can be scrolled by keys.
+  return html`<pre tabindex="0">${visibleText(text, { max: Infinity, isBlock: true })}</pre>${rest}`;
+}
+
+/** An error is mostly one text, with lines of its own. */
+function textOf({ text, isWhole }: ShownPayload): string {
+  if (!isWhole || !text.trimStart().startsWith('"')) return layOutJson(text);
+  const value: unknown = JSON.parse(text);
+  return typeof value === 'string' ? value : layOutJson(text);
+}
+
+function attachmentList(attachments: readonly ShownAttachment[]): Html {
+  const items = attachments.map(
+    ({ name, mime_type, size, address }) =>
+      html`<li><a href="${address}" download="">${visibleText(name, { max: 200 })}</a> <small>${mime_type}, ${formatBytes(size)}</small></li>`,
+  );
+  return html`<h3>Attachments</h3><ul class="plain">${items}</ul>`;
+}
+
+function feedbackList(feedback: readonly ShownFeedback[]): Html {
+  const items = feedback.map(({ key, score, value, comment }) => {
+    const shown = value === null ? undefined : typeof value === 'string' ? value : JSON.stringify(value);
+    return html`<li>${visibleText(key, { max: 250 })}: ${score !== null && html`<b>${score}</b> `}${shown !== undefined && visibleText(shown, { max: 500 })}${comment !== null && html` <span class="faint">${visibleText(comment, { max: 2_000 })}</span>`}</li>`;
+  });
+  return html`<h3>Feedback</h3><ul class="plain">${items}</ul>`;
+}
