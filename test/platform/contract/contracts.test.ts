@@ -82,6 +82,10 @@ describe('the table of contracts', () => {
       'GET /login',
       'POST /login',
       'POST /logout',
+      'GET /traces',
+      'GET /traces/{session_id}',
+      'GET /traces/{session_id}/{trace_id}',
+      'GET /traces/runs/{run_id}/{field}',
       'GET /openapi.json',
       'GET /docs',
     ]);

@@ -174,10 +174,13 @@ describe('a header that names a workspace', () => {
         "' or 1=1 --",
         '*',
       ]) {
-        const { status, body } = await send(api, example, { key: a1.admin.key, tenant });
-        const locs = JSON.stringify(body?.detail?.map?.(({ loc }: { readonly loc: unknown }) => loc));
-        if (status !== 422 || locs !== '[["header","X-Tenant-Id"]]')
-          found.push([operation.title, tenant, status, body]);
+        const { status, body, text } = await send(api, example, { key: a1.admin.key, tenant });
+        const places =
+          body === undefined
+            ? [...text.matchAll(/<p>([\w.-]+): /g)].map(([, place]) => place)
+            : body.detail?.map?.(({ loc }: { readonly loc: readonly string[] }) => loc.join('.'));
+        if (status !== 422 || String(places) !== 'header.X-Tenant-Id')
+          found.push([operation.title, tenant, status, text]);
       }
     }
     expect(found).toEqual([]);

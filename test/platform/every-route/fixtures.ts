@@ -60,9 +60,15 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     { under: '/v2/deployments/', make: (scene, { deployment_id }) => addRevision(scene, deployment_id) },
     { under: '/v1/projects/', make: (scene, { project_id }) => addRevision(scene, project_id) },
   ],
-  session_id: [{ under: '/api/v1/sessions/', make: addProject }],
+  session_id: [
+    { under: '/api/v1/sessions/', make: addProject },
+    { under: '/traces/', make: addProject },
+  ],
+  trace_id: [{ under: '/traces/', make: addRun }],
+  field: [{ under: '/traces/runs/', isFree: true, make: async () => 'inputs' }],
   run_id: [
     { under: '/api/v1/runs/', method: 'GET', make: addRun },
+    { under: '/traces/runs/', make: addRun },
     // Clients choose it, and may send what follows a run before the run.
     { under: '/api/v1/runs/', isFree: true, make: async () => randomUUID() },
   ],
@@ -390,7 +396,8 @@ async function addRevision({ api, tenant }: Scene, deployment_id = ''): Promise<
 
 async function addRun(scene: Scene): Promise<string> {
   const { api, tenant } = scene;
-  const part = partOf({ project: { rank: 2, id: await addProject(scene) } });
+  const project = { rank: 2, id: await addProject(scene) };
+  const part = partOf({ project, values: { inputs_json: Buffer.from('{}') } });
   await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, tenant.workspaceId, [part]));
   return part.id;
 }

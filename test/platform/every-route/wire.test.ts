@@ -296,6 +296,7 @@ function find(title: string): Operation {
 }
 
 function isRefusal(text: string): boolean {
+  if (text.startsWith('<!doctype html>')) return /<div role="alert"><p>[^<]/.test(text);
   const { detail } = JSON.parse(text);
   return typeof detail === 'string' || Array.isArray(detail) || typeof detail?.message === 'string';
 }

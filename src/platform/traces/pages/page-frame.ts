@@ -55,7 +55,7 @@ export const framedErrors: ErrorFormat = {
     body: pageText({
       title: 'Traces',
       path: [html`<a href="/traces">Traces</a>`],
-      content: html`<div role="alert">${linesOf(error)}</div>${error.status === 401 ? SIGN_IN : undefined}`,
+      content: html`${error.status === 401 && SIGN_IN}<div role="alert">${linesOf(error)}</div>`,
     }),
   }),
 };

@@ -15,7 +15,10 @@ export type TreeRun = Pick<
   | 'start_time'
   | 'end_time'
   | 'total_tokens'
->;
+> & {
+  /** Of the whole name, of which `name` is the beginning. */
+  readonly nameBytes: number;
+};
 
 export type TreeRow = {
   readonly run: TreeRun;

@@ -69,8 +69,9 @@ function runRow(run: FoundRun, links: Links): Html {
 <td class="wide">${tagList(run.tags, MAX_TAGS)}</td></tr>`;
 }
 
-export function runName(name: string, max: number): Html {
-  return name === '' ? html`<span class="faint">(without a name)</span>` : visibleText(name, { max });
+export function runName(name: string, max: number, wholeBytes?: number): Html {
+  if (name === '') return html`<span class="faint">(without a name)</span>`;
+  return visibleText(name, { max, ...(wholeBytes === undefined ? {} : { wholeBytes }) });
 }
 
 export function tagList(tags: readonly string[], max: number): Html {

@@ -5,13 +5,15 @@ import { layOutJson } from './json-layout.ts';
 import type { Links } from './page-links.ts';
 import { formatDuration, formatTime, microsecondsOf } from './page-time.ts';
 import { durationOf, formatCost, runName, tagList } from './runs-page.ts';
-import type { TreeRow } from './run-tree.ts';
+import type { TreeRow, TreeRun } from './run-tree.ts';
 import { formatBytes, visibleText } from './visible-text.ts';
 
 export type ShownPayload = {
   /** The JSON, or its beginning. */
   readonly text: string;
   readonly isWhole: boolean;
+  /** Of the whole JSON; undefined where it was not counted. */
+  readonly bytes: number | undefined;
 };
 
 export type ShownAttachment = {
@@ -45,7 +47,7 @@ export type Trace = {
 export function traceContent({ rows, isCut, chosen }: Trace, links: Links): Html {
   const more =
     isCut && html`<p class="faint">These are the first ${rows.length} runs of the trace, by their start.</p>`;
-  return html`<div class="trace"><nav class="tree" aria-label="Runs of the trace"><ol data-keys="">${rows.map((row) => treeRow(row, chosen.run.id, links))}</ol>${more}</nav>
+  return html`<div class="trace"><nav class="tree" aria-label="Runs of the trace">${summary(rows)}<ol data-keys="">${rows.map((row) => treeRow(row, chosen.run.id, links))}</ol>${more}</nav>
 <section id="run" aria-label="Run">${runDetails(chosen, links)}</section></div>`;
 }
 
@@ -55,26 +57,50 @@ const MAX_NAME = 120;
 function treeRow({ run, depth, isOrphan, from, width }: TreeRow, chosen: string, links: Links): Html {
   const took = durationOf(run) ?? 'running';
   return html`<li><a data-row="${depth}" href="${links.run(run)}#run"${run.id === chosen && html` aria-current="true"`}>
-<span class="what d${Math.min(depth, MAX_INDENT)}">${isOrphan && html`<small title="The parent of this run was not received">⋯ </small>`}<span class="${run.status === 'success' ? '' : run.status}">${runName(run.name, MAX_NAME)}</span> <small>${run.run_type}${run.status === 'success' ? undefined : ` · ${run.status}`}</small></span>
+<span class="what d${Math.min(depth, MAX_INDENT)}">${isOrphan && html`<small title="The parent of this run was not received">⋯ </small>`}<span class="${run.status === 'success' ? '' : run.status}">${runName(run.name, MAX_NAME, run.nameBytes)}</span> <small>${factsOf(run)}</small></span>
 <svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true"><rect class="${run.status}" x="${from}" y="0" width="${width}" height="10"/></svg>
 <span class="took">${took}</span></a></li>`;
 }
 
+/** Beside its name. */
+function factsOf({ run_type: type, status, total_tokens: tokens }: TreeRun): string {
+  return [
+    type,
+    ...(status === 'success' ? [] : [status]),
+    ...(tokens === null ? [] : [`${tokens} tokens`]),
+  ].join(' · ');
+}
+
+function summary(rows: readonly TreeRow[]): Html {
+  const tokens = rows.reduce((sum, { run }) => sum + BigInt(run.total_tokens ?? 0), 0n);
+  const errors = rows.filter(({ run }) => run.status === 'error').length;
+  const parts = [
+    `${rows.length} ${rows.length === 1 ? 'run' : 'runs'}`,
+    ...(errors === 0 ? [] : [`${errors} with an error`]),
+    ...(tokens === 0n ? [] : [`${tokens} tokens`]),
+  ];
+  return html`<p class="sum">${parts.join(' · ')}</p>`;
+}
+
 function runDetails({ run, payloads, attachments, feedback }: ChosenRun, links: Links): Html {
-  const show = (field: PayloadField, title: string): Html | undefined =>
-    payloadSection(run, field, title, payloads.get(field), links);
+  const show = (field: PayloadField, title: string): Html | undefined => {
+    const payload = payloads.get(field);
+    const link = html`<small><a href="${links.raw(run.id, field)}" download="">Download</a></small>`;
+    if (payload === undefined) return undefined;
+    return html`<h3${field === 'error' && html` class="error"`}>${title} ${link}</h3>${payloadBlock(run, field, payload)}`;
+  };
+  const fold = (field: PayloadField, title: string): Html | undefined => {
+    const payload = payloads.get(field);
+    const link = html`<p><a href="${links.raw(run.id, field)}" download="">Download</a></p>`;
+    return (
+      payload &&
+      html`<details><summary>${title}</summary>${payloadBlock(run, field, payload)}${link}</details>`
+    );
+  };
   return html`<h2>${runName(run.name, 1_000)} <small>${run.run_type}</small></h2>${factList(run)}
 ${show('error', 'Error')}${show('inputs', 'Inputs')}${show('outputs', 'Outputs')}
 ${attachments.length > 0 && attachmentList(attachments)}${feedback.length > 0 && feedbackList(feedback)}
-${folded('extra', 'Metadata and runtime')}${folded('events', 'Events')}${folded('serialized', 'Serialized')}`;
-
-  function folded(field: PayloadField, title: string): Html | undefined {
-    const payload = payloads.get(field);
-    return (
-      payload &&
-      html`<details><summary>${title}</summary>${payloadBlock(run, field, payload, links)}</details>`
-    );
-  }
+${fold('extra', 'Metadata and runtime')}${fold('events', 'Events')}${fold('serialized', 'Serialized')}`;
 }
 
 function factList(run: FoundRun): Html {
@@ -102,25 +128,23 @@ function tokensOf({ total_tokens: total, prompt_tokens: prompt, completion_token
   return `${total}${parts}`;
 }
 
-function payloadSection(
-  run: FoundRun,
-  field: PayloadField,
-  title: string,
-  payload: ShownPayload | undefined,
-  links: Links,
-): Html | undefined {
-  if (payload === undefined) return undefined;
-  return html`<h3${field === 'error' && html` class="error"`}>${title}</h3>${payloadBlock(run, field, payload, links)}`;
+function payloadBlock(run: FoundRun, field: PayloadField, payload: ShownPayload): Html {
+  const text = field === 'error' ? textOf(payload) : layOutJson(payload.text);
+  // With the focus it can be scrolled by keys.
+  return html`<pre tabindex="0">${visibleText(text, { max: Infinity, isBlock: true })}</pre>${cutNote(run, field, payload)}`;
 }
 
-/** With what is cut off as a download: the size is that of what is stored, which may be compressed. */
-function payloadBlock(run: FoundRun, field: PayloadField, payload: ShownPayload, links: Links): Html {
-  const { isWhole } = payload;
-  const text = field === 'error' ? textOf(payload) : layOutJson(payload.text);
-  const size = run.sizes[field] ?? 0;
-  const rest = html`<p class="cut">${isWhole ? '' : `Cut after ${formatBytes(Buffer.byteLength(payload.text))}; ${formatBytes(size)} are stored, which may be compressed. `}<a href="${links.raw(run.id, field)}" download="">Download</a></p>`;
-  // With the focus it can be scrolled by keys.
-  return html`<pre tabindex="0">${visibleText(text, { max: Infinity, isBlock: true })}</pre>${rest}`;
+function cutNote(
+  run: FoundRun,
+  field: PayloadField,
+  { text, isWhole, bytes }: ShownPayload,
+): Html | undefined {
+  if (isWhole) return undefined;
+  const whole =
+    bytes === undefined
+      ? `The whole takes ${formatBytes(run.sizes[field] ?? 0)} where it is stored, mostly compressed.`
+      : `The whole has ${formatBytes(bytes)}.`;
+  return html`<p class="cut">Cut after ${formatBytes(Buffer.byteLength(text))}. ${whole} Download it to see the rest.</p>`;
 }
 
 /** An error is mostly one text, with lines of its own. */

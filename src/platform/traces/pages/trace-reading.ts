@@ -101,7 +101,7 @@ function toTreeRun(run: FoundRun): TreeRun {
     end_time,
     total_tokens,
   };
-  return { ...rest, name: cutText(run.name, 200) };
+  return { ...rest, name: cutText(run.name, 200), nameBytes: Buffer.byteLength(run.name) };
 }
 
 const FIELDS = ['error', 'inputs', 'outputs', 'extra', 'events', 'serialized'] as const;
@@ -127,6 +127,9 @@ async function readChosen(reading: TraceReading, run: FoundRun): Promise<ChosenR
 
 /** Of a payload that is shown. */
 const MAX_SHOWN_BYTES = 64 * 1024;
+/** What is stored of a payload whose size is counted, and how far. */
+const MAX_COUNTED_STORED = 1024 * 1024;
+const MAX_COUNTED_BYTES = 64 * 1024 * 1024;
 
 async function readBeginning(
   { store, db, workspaceId }: TraceReading,
@@ -135,12 +138,14 @@ async function readBeginning(
 ): Promise<ShownPayload> {
   const pieces: Buffer[] = [];
   let bytes = 0;
+  let isCounted = true;
   for await (const piece of unpackInPieces(store.readPayload(db, { workspaceId, run, field }))) {
-    pieces.push(piece);
+    if (bytes <= MAX_SHOWN_BYTES) pieces.push(piece);
     bytes += piece.length;
-    if (bytes > MAX_SHOWN_BYTES) break;
+    isCounted = (run.sizes[field] ?? 0) <= MAX_COUNTED_STORED && bytes <= MAX_COUNTED_BYTES;
+    if (bytes > MAX_SHOWN_BYTES && !isCounted) break;
   }
   // A character that is cut in two is left out.
   const text = new TextDecoder().decode(Buffer.concat(pieces).subarray(0, MAX_SHOWN_BYTES), { stream: true });
-  return { text, isWhole: bytes <= MAX_SHOWN_BYTES };
+  return { text, isWhole: bytes <= MAX_SHOWN_BYTES, bytes: isCounted ? bytes : undefined };
 }
