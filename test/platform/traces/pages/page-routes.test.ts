@@ -171,7 +171,7 @@ describe('the page of a trace', () => {
     const root = await addRun({
       ...{ ago: 10_000 },
       values: {
-        ...{ name: 'answer', end_time: toMicroseconds(Date.now() - 5_000) ?? '' },
+        ...{ name: 'reply', end_time: toMicroseconds(Date.now() - 5_000) ?? '' },
         ...{ inputs_json: json({ q: 1 }), outputs_json: json({ a: 2 }), extra_json: json({}) },
         usage_in_outputs: { input_tokens: 10, output_tokens: 5, total_tokens: 15, total_cost: '0.250000000' },
       },
@@ -195,7 +195,7 @@ describe('the page of a trace', () => {
     const { text } = await get(`/traces/${projectId}/${root}`);
     expect(text).toContain('2 runs · 1 with an error · 15 tokens');
     expect(text).toMatch(
-      /<span class="what d0"><span class=""><bdi>answer<\/bdi><\/span> <small>chain · 15 tokens<\/small>/,
+      /<span class="what d0"><span class=""><bdi>reply<\/bdi><\/span> <small>chain · 15 tokens<\/small>/,
     );
     expect(text).toMatch(/<span class="what d1"><span class="error"><bdi>look up<\/bdi>/);
     expect(text).toContain(`run=${root}#run" aria-current="true">`);
@@ -271,7 +271,7 @@ describe('the page of a trace', () => {
       ...{ name: long, tags: [long], error: 'x', error_json: json(large), inputs_json: json({ large }) },
       inputs_text: large.slice(0, 1_000),
     };
-    const project = await addProject('large');
+    const project = await addProject(`large ${mebibytes}`);
     const id = await addRun({ values }, project);
     const runs = await get(`/traces/${project}`);
     const trace = await get(`/traces/${project}/${id}`);
