@@ -34,7 +34,7 @@ export async function createFirstKey(data: string): Promise<string> {
 /** In a process group of its own: Ctrl-C ends the demo, and the demo ends the platform. */
 export function spawnPlatform(
   data: string,
-  sidecarConfigFile: string,
+  sidecarConfigFile: string | undefined,
   more: Readonly<Record<string, string>> = {},
 ): DemoProcess {
   const args = [sallyport, 'platform', '--data-dir', data, '--listen', '127.0.0.1:0'];
@@ -43,8 +43,12 @@ export function spawnPlatform(
     SALLYPORT_PLATFORM_GATEWAY_LISTEN: '127.0.0.1:0',
     SALLYPORT_PLATFORM_RUNNER_GATEWAY_LISTEN: '127.0.0.1:0',
     SALLYPORT_PLATFORM_SANDBOXES_RUNTIME: process.env['SALLYPORT_PLATFORM_SANDBOXES_RUNTIME'] ?? 'auto',
-    SALLYPORT_PLATFORM_SANDBOXES_SIDECAR_CONFIG: sidecarConfigFile,
-    SALLYPORT_PLATFORM_RUNNER_SIDECAR_CONFIG: sidecarConfigFile,
+    ...(sidecarConfigFile === undefined
+      ? {}
+      : {
+          SALLYPORT_PLATFORM_SANDBOXES_SIDECAR_CONFIG: sidecarConfigFile,
+          SALLYPORT_PLATFORM_RUNNER_SIDECAR_CONFIG: sidecarConfigFile,
+        }),
     ...more,
   };
   return spawn(process.execPath, args, {

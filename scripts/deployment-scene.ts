@@ -45,7 +45,8 @@ export async function startScene(
   const scratch = await mkdtemp(join(tmpdir(), 'sallyport-deploy-'));
   cleanup.defer(async () => {
     // Builds are sealed: without root, nothing is removed from a directory that cannot be written to.
-    if (!(await removeTree(scratch, { timeoutMs: REMOVAL_MS }))) throw new Error(`${scratch} could not be removed`);
+    if (!(await removeTree(scratch, { timeoutMs: REMOVAL_MS })))
+      throw new Error(`${scratch} could not be removed`);
   });
   // Under root the database and the deployments run as other users.
   await chmod(scratch, 0o755);
