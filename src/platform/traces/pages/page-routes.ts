@@ -87,7 +87,7 @@ const runsRoute = (store: TraceStore): Route =>
       filter: z.string().max(8_192).default('').describe('In the filter language'),
       shows: z.enum(['traces', 'runs']).default('traces'),
       since: z.enum(sinceNames).default('all'),
-      cursor: z.string().max(512).optional(),
+      after: z.string().max(512).optional().describe('Of a link to the next page'),
     }),
     responses: { 200: HTML },
     failures: [404, 408],
@@ -136,7 +136,7 @@ const rawRoute = (store: TraceStore): Route =>
       field: z.enum(['inputs', 'outputs', 'extra', 'events', 'serialized', 'error']),
     }),
     query: z.object({ workspace }),
-    responses: { 200: byteStream<Raw>('application/json') },
+    responses: { 200: byteStream<Raw>('application/json', { schema: z.unknown() }) },
     failures: [404, 408],
     async prepare({ db, workspaceId, params: { run_id: id, field } }) {
       const run = await findRun({ store, db, workspaceId }, id);

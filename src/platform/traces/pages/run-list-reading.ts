@@ -14,7 +14,8 @@ import type { RunList, Since } from './runs-page.ts';
 
 export type GivenList = Pick<RunList, 'projectId' | 'filter' | 'shows' | 'since'> & {
   readonly workspace?: string | undefined;
-  readonly cursor?: string | undefined;
+  /** A cursor. */
+  readonly after?: string | undefined;
 };
 
 const RUNS_OF_PAGE = 50;
@@ -29,19 +30,19 @@ export async function findRunList(
   workspaceId: string,
   given: GivenList,
 ): Promise<RunList> {
-  const { projectId, filter, shows, since, workspace, cursor } = given;
+  const { projectId, filter, shows, since, workspace, after } = given;
   const scope = { projectId, filter, shows, since };
   const address = (next?: string): string =>
-    createLinks(workspace).project(projectId, { filter, shows, since, cursor: next });
+    createLinks(workspace).project(projectId, { filter, shows, since, after: next });
   const found = await findRuns(store, db, {
     ...{ workspaceId, given },
-    after: cursor === undefined ? undefined : parseCursor(cursor, place, scope),
+    place: after === undefined ? undefined : parseCursor(after, place, scope),
   });
   const runs = found.runs.slice(0, RUNS_OF_PAGE);
   const last = found.runs.length > RUNS_OF_PAGE ? runs.at(-1) : undefined;
   return {
     ...{ ...scope, workspace, runs, problem: found.problem },
-    first: cursor === undefined ? undefined : address(),
+    first: after === undefined ? undefined : address(),
     after: last && address(formatCursor({ start_time: last.start_time, id: last.id }, scope)),
   };
 }
@@ -51,9 +52,9 @@ type Found = { readonly runs: readonly FoundRun[]; readonly problem: Html | unde
 async function findRuns(
   store: TraceStore,
   db: Reader,
-  asked: { readonly workspaceId: string; readonly given: GivenList; readonly after: RunPlace | undefined },
+  asked: { readonly workspaceId: string; readonly given: GivenList; readonly place: RunPlace | undefined },
 ): Promise<Found> {
-  const { workspaceId, given, after } = asked;
+  const { workspaceId, given, place: after } = asked;
   const { filter: text, shows, since, projectId } = given;
   const parsed = text.trim() === '' ? undefined : parseFilter(text);
   if (parsed?.ok === false) return { runs: [], problem: filterProblem(text, parsed.issues) };
