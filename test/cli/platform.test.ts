@@ -61,7 +61,9 @@ const key = mintKey('service').text;
 const createListener = `POST /v2/listeners HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\nContent-Type: application/json\r\n`;
 
 describe('a platform with an embedded server', SLOW, () => {
-  it('starts from nothing, creates its first key once, serves, and locks its directory', async () => {
+  it('starts from nothing, creates its first key once, serves, and locks its directory', {
+    tags: 'long',
+  }, async () => {
     const dataDirectory = join((await scratchDirectory()).path, 'data');
     const env = environmentOf({ dataDirectory });
     const init = await runToEnd(process.execPath, [program, 'platform', 'init', '--name', 'Acme'], { env });

@@ -31,7 +31,7 @@ function childrenOf(pid: number): readonly number[] {
   return text.split(' ').filter(Boolean).map(Number);
 }
 
-describe.skipIf(missing !== undefined)(titled('a box'), () => {
+describe.skipIf(missing !== undefined)(titled('a box'), { tags: 'long' }, () => {
   it('runs a program as a user without privileges, with one descriptor to us', async () => {
     recordRun('bubblewrap');
     await using made = await createTestBoxes();
@@ -261,7 +261,7 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
     expect(absent).toMatchObject({ code: 1, lastLines: expect.stringMatching(/execvp .none/) });
   });
 
-  it('that writes a gigabyte to its standard error costs a few kilobytes', { tags: ['long'] }, async () => {
+  it('that writes a gigabyte to its standard error costs a few kilobytes', async () => {
     await using made = await createTestBoxes();
     const box = await made.open('one');
     const { lastLines, code } = await runProgram(box, ['/bin/sh', '-c', 'head -c 1000000000 /dev/zero >&2']);
@@ -303,7 +303,7 @@ describe.skipIf(missing !== undefined)(titled('a box'), () => {
   });
 });
 
-describe.skipIf(missing !== undefined)(titled('the limits of a box'), () => {
+describe.skipIf(missing !== undefined)(titled('the limits of a box'), { tags: 'long' }, () => {
   it('are those of open files, whatever the box host has, and no crash starts a program of the host', async () => {
     await using made = await createTestBoxes();
     const box = await made.open('one');
@@ -370,7 +370,7 @@ describe.skipIf(missing !== undefined)(titled('the limits of a box'), () => {
   });
 });
 
-describe.skipIf(missing !== undefined)(titled('the filter of a box'), () => {
+describe.skipIf(missing !== undefined)(titled('the filter of a box'), { tags: 'long' }, () => {
   const code = [
     'import ctypes, os, sys',
     'libc = ctypes.CDLL(None, use_errno=True)',
@@ -403,7 +403,7 @@ describe.skipIf(missing !== undefined)(titled('the filter of a box'), () => {
   });
 });
 
-describe.skipIf(missing !== undefined)(titled('a box host that is killed'), () => {
+describe.skipIf(missing !== undefined)(titled('a box host that is killed'), { tags: 'long' }, () => {
   it('takes everything of its boxes with it, also what it inherited itself', async () => {
     await using scratch = await createScratch();
     const secret = await scratch.write('secret', 'inherited');

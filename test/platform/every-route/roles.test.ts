@@ -8,7 +8,7 @@ import {
 } from '../../../src/platform/identity/permission.ts';
 import { createRoleCallers, findRoleDefects, type RoleCaller } from './role-callers.ts';
 import { createExample, type EveryRoute, openEveryRoute, send } from './scene.ts';
-import { everyNth } from '../../support/run-size.ts';
+import { everyNth, isFullRun } from '../../support/run-size.ts';
 
 let scene: EveryRoute;
 let callers: readonly RoleCaller[];
@@ -21,7 +21,8 @@ afterAll(() => scene[Symbol.asyncDispose]());
 describe('every route', () => {
   it('serves exactly the roles with its permission, and other callers change nothing', async () => {
     const found: unknown[] = [];
-    for (const operation of scene.operations.filter(({ route }) => route.access.to !== 'sandbox'))
+    const operations = scene.operations.filter(({ route }) => route.access.to !== 'sandbox');
+    for (const operation of operations.filter((_, at) => isFullRun || at % 3 === 0))
       found.push(...(await findRoleDefects(scene, callers, operation)));
     expect(found).toEqual([]);
   });

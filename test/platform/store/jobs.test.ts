@@ -232,7 +232,7 @@ describe.each([
 });
 
 describe('a job that cannot be done', () => {
-  it('is given up once, after its retries; what follows it is retried itself', async () => {
+  it('is given up once, after its retries; what follows it is retried itself', { tags: 'long' }, async () => {
     const database = await openDatabase();
     const given: Exhausted<{ n: number }>[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -17,7 +17,7 @@ function pathOf(timeouts: Readonly<Record<string, number>>, script: Script): Pro
 
 const ok: Script = ({ response }) => response(200, [], 'ok');
 
-describe('a host that says nothing', () => {
+describe('a host that says nothing', { tags: 'long' }, () => {
   const limit = { response_idle_ms: SHORT_MS };
 
   it('before its response: 504, and its stream is cancelled', async () => {
@@ -64,7 +64,7 @@ describe('a host that says nothing', () => {
   });
 });
 
-describe('a client that does not read', () => {
+describe('a client that does not read', { tags: 'long' }, () => {
   it('its response loses that stream', async () => {
     await using path = await pathOf({ client_idle_ms: SHORT_MS }, ({ response }) =>
       response(200, [], Buffer.alloc(1_000_000)),
@@ -79,7 +79,7 @@ describe('a client that does not read', () => {
   });
 });
 
-describe('a client connection without streams', () => {
+describe('a client connection without streams', { tags: 'long' }, () => {
   const limit = { client_idle_ms: SHORT_MS };
 
   it('on which nothing was ever asked is ended, with a record', async () => {
@@ -137,7 +137,7 @@ describe('a client connection without streams', () => {
   });
 });
 
-describe('a stream on which both sides wait', () => {
+describe('a stream on which both sides wait', { tags: 'long' }, () => {
   it('outlives the idle limit of its client, and its connection with it', async () => {
     const gate = Promise.withResolvers<void>();
     await using path = await pathOf({ client_idle_ms: SHORT_MS }, async (exchange) => {
