@@ -86,6 +86,8 @@ function isBeyondSchema({ loc, msg, type }: Issue): boolean {
   if (['secrets', 'secret_references', 'source_config'].includes(String(loc[1]))) return true;
   // Multiples of 60, and names of labels.
   if (['idle_ttl_seconds', 'delete_after_stop_seconds', 'labels'].includes(String(loc[1]))) return true;
+  // What feedback is about: one of three fields.
+  if (msg.startsWith('Input must name what the feedback is about')) return true;
   // The filter language.
   if (/^(?:trace_|tree_|search_)?filter$/.test(String(loc[1]))) return true;
   return ['cursor', 'expires_at', 'time', 'start_time', 'end_time'].includes(String(loc.at(-1)));
