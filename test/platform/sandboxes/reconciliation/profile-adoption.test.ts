@@ -1,4 +1,5 @@
 // A changed proxy profile reaches every box that uses it, one by one; what cannot be done for one box is said there, and holds up no other.
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BOXES, type BoxScene, createBoxScene } from '../box-scene.ts';
 
@@ -147,8 +148,10 @@ describe('a change of a proxy profile', () => {
     scene.runtime.onCall = ({ call, id }) =>
       call === 'apply' && id === stuck?.id ? held.promise : undefined;
     const { db } = scene.api.database.owner;
-    await db.updateTable('box_machines').set({ holder: null }).execute();
-    const next = await scene.openReconciler();
+    // Given to the next process at once: a lease that nobody has, the first process would take again.
+    const holder = randomUUID();
+    await db.updateTable('box_machines').set({ holder }).execute();
+    const next = await scene.openReconciler({ holder });
     await next.pass();
     for (const { id } of boxes.slice(1)) await scene.until(id, 'ready', adopted(2));
     expect((await usersOf(profile, '?filter=behind')).boxes).toMatchObject([
