@@ -126,11 +126,16 @@ export function emptyPolicy(revision: number): Policy {
 
 /** The workspace secrets that the enabled rules of a config name, each once. */
 export function secretNamesOf(config: ProxyConfig): readonly string[] {
-  const headers = config.rules.flatMap((rule) => (rule.enabled ? rule.headers : []));
+  const headers = config.rules.flatMap((rule) => (isInjecting(rule) ? rule.headers : []));
   const names = headers.flatMap(({ type, value }) =>
     type === 'workspace_secret' ? namesIn(accepted(parseSecretTemplate(value))) : [],
   );
   return [...new Set(names)];
+}
+
+/** A rule that refuses its requests fills in no secret. */
+function isInjecting({ enabled, refuse }: RuleEntry): boolean {
+  return enabled && refuse === undefined;
 }
 
 function namesIn({ parts }: Template): readonly string[] {
@@ -145,6 +150,8 @@ function* compileRule(
 ): Steps<CompiledRule> {
   const headers: InjectedHeader[] = [];
   for (const [i, header] of entry.headers.entries()) {
+    // What it does not inject is masked all the same, for the other rules of its hosts.
+    if (header.type === 'workspace_secret' && !isInjecting(entry)) continue;
     const resolved = resolveHeader(header, secrets);
     if (typeof resolved !== 'string') headers.push(resolved);
     else issues.push({ loc: ['rules', index, 'headers', i, 'value'], msg: resolved, type: 'value_error' });
@@ -158,6 +165,7 @@ function* compileRule(
     hosts: Object.freeze(entry.match_hosts.map((text) => accepted(parseHostPattern(text)))),
     paths: Object.freeze(entry.match_paths.map((text) => accepted(parsePathPattern(text)))),
     scrubsBodies: entry.scrub === 'body',
+    refusal: entry.refuse,
   });
 }
 

@@ -27,6 +27,8 @@ export type CompiledRule = {
   /** Empty: every path. */
   readonly paths: readonly PathPattern[];
   readonly scrubsBodies: boolean;
+  /** Why its requests are refused, for their record; undefined: its headers are injected. */
+  readonly refusal: string | undefined;
 };
 
 /** `id` identifies the entry with its secrets, for cache keys. */

@@ -146,6 +146,11 @@ export const catalogue = {
     'send Transfer-Encoding: chunked alone, or Content-Length',
   ],
   callback_failed: [502, 'callback resolution failed'],
+  rule_unusable: [
+    502,
+    'the rule for this host cannot be applied, and without it nothing is sent',
+    'the record of the request names the cause: set the workspace secret that the rule names, or change the rule',
+  ],
   dns_failed: [
     502,
     'the host could not be resolved',

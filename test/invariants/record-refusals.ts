@@ -129,6 +129,11 @@ export const refusals: readonly RefusalRow[] = [
     },
     provoke: asks('GET /'),
   },
+  {
+    code: 'rule_unusable',
+    options: { rules: [bearerRule('api.test', { refuse: 'its secret is gone' })] },
+    provoke: asks('GET /'),
+  },
   { code: 'dns_failed', options: { resolve: { 'api.test': new Error('no name') } }, provoke: asks('GET /') },
   {
     code: 'upstream_unreachable',

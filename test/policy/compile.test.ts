@@ -37,6 +37,17 @@ function headerOf(compiled: Compiled): InjectedHeader {
   return header;
 }
 
+it('of a rule that refuses its requests needs no secret, and masks its opaque values', () => {
+  const opaque = { name: 'X-Key', type: 'opaque', value: 'opaque-value' };
+  const refusing = { match_hosts: ['a.test'], headers: [template('{ABSENT}'), opaque], refuse: 'gone' };
+  const compiled = compile({ rules: [refusing] });
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.issues));
+  expect(compiled.value.rules).toMatchObject([{ refusal: 'gone' }]);
+  const authority = parseAuthority('a.test:443');
+  if (typeof authority === 'string') throw new Error(authority);
+  expect(compiled.value.secretsFor(authority).some((one) => one.equals('opaque-value'))).toBe(true);
+});
+
 function callbackOf(more: object): CompiledCallback {
   const authority = parseAuthority('a.test:443');
   const compiled = compile({

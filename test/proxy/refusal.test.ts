@@ -40,6 +40,7 @@ const catalogue: readonly (readonly [RefusalCode, number, string])[] = [
   ['internal_error', 500, 'internal error of the proxy'],
   ['transfer_coding_refused', 501, 'the only supported transfer coding is chunked'],
   ['callback_failed', 502, 'callback resolution failed'],
+  ['rule_unusable', 502, 'the rule for this host cannot be applied, and without it nothing is sent'],
   ['dns_failed', 502, 'the host could not be resolved'],
   ['upstream_unreachable', 502, 'the upstream could not be reached'],
   ['upstream_untrusted', 502, 'the TLS certificate of the upstream is not trusted'],
@@ -81,6 +82,8 @@ const hints: Readonly<Partial<Record<RefusalCode, string>>> = {
     'send fewer or shorter headers, or let the operator raise limits.max_request_head_bytes or limits.max_fields',
   internal_error: 'the log of the proxy names the error: report it',
   transfer_coding_refused: 'send Transfer-Encoding: chunked alone, or Content-Length',
+  rule_unusable:
+    'the record of the request names the cause: set the workspace secret that the rule names, or change the rule',
   dns_failed: 'check the name: the machine of the proxy must resolve it within timeouts.dns_ms',
   upstream_unreachable:
     'the record of the request names the cause: check the port, and that the machine of the proxy can reach the host',

@@ -25,6 +25,7 @@ function toRule(rule: RuleEntry, showOpaque: ShowOpaque): object {
     headers: rule.headers.map((header) => toHeader(header, showOpaque)),
     no_proxy: unlessEmpty(rule.no_proxy),
     scrub: unlessHead(rule.scrub),
+    refuse: rule.refuse,
   });
 }
 

@@ -46,6 +46,8 @@ const scrub = z
   .describe('`body`: mask secrets in the bodies of these hosts too');
 const label = text(128, labelError);
 const description = z.string().max(2000).optional();
+/** Of the field `refuse`. */
+export const MAX_REFUSE_CHARS = 1000;
 
 const hosts = z
   .array(hostPattern)
@@ -134,6 +136,9 @@ function ruleSchema(mayOmitValues: boolean) {
     headers: z.array(header).min(1).max(64).superRefine(refineUniqueNames),
     no_proxy: destinations.default([]).describe('Same as no_proxy beside `rules`'),
     scrub,
+    refuse: text(MAX_REFUSE_CHARS, reasonError)
+      .optional()
+      .describe('Why requests that the rule decides are refused; its workspace secrets need not exist'),
     type: notSupported('Rules with a type (aws, gcp) are not supported yet; a rule sets headers'),
   });
 }
@@ -206,11 +211,19 @@ function notSupported(error: string) {
 }
 
 function labelError(value: string): string | undefined {
-  if (value.trim() === '') return 'A name must not be empty';
+  return lineError('A name', value);
+}
+
+function reasonError(value: string): string | undefined {
+  return lineError('A reason', value);
+}
+
+function lineError(what: string, value: string): string | undefined {
+  if (value.trim() === '') return `${what} must not be empty`;
   // Names appear in records and on terminals. JSON does not escape line separators, and viewers end a line there; bidi
   // controls make a name look like another one.
   return /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value)
-    ? 'A name must not contain a control character'
+    ? `${what} must not contain a control character`
     : undefined;
 }
 

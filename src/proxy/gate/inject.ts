@@ -80,6 +80,8 @@ function decideIntercepted(
   request: GateRequest,
 ): GateDecision | Refusal | Promise<GateDecision | Refusal> {
   const { authority } = request;
+  if (verdict.apply === 'rule' && verdict.rule.refusal !== undefined)
+    return refuse('rule_unusable', verdict.rule.refusal);
   if (verdict.apply === 'none') {
     if (!hostMask) return uninjected.no_path_match;
     return withBodyMask({ ...uninjected.no_path_match, mask: hostMask }, request);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import { mergeDocuments } from '../../../src/platform/proxy-documents/merged-document.ts';
-import { resolveDocument } from '../../../src/platform/proxy-documents/resolved-document.ts';
+import { resolveDocument, resolveUsable } from '../../../src/platform/proxy-documents/resolved-document.ts';
 import { HUSH, issuesOf, opaqueRule, parse, ruleFor, secretRule } from './documents.ts';
 
 function resolve(own: object, secrets: Readonly<Record<string, string>>, profile?: object) {
@@ -68,5 +68,37 @@ describe('a resolved document', () => {
       ]);
       expect(JSON.stringify(issues)).not.toContain(HUSH);
     }
+  });
+});
+
+describe('a document whose secrets have gone since it was stored', () => {
+  const rules = [
+    secretRule('a.example.com', 'Bearer {GONE}'),
+    secretRule('b.example.com', 'Bearer {TOKEN}'),
+    { ...secretRule('c.example.com', '{NEWLINE}'), name: 'third' },
+  ];
+
+  it('refuses the requests of the rules that need them, and has all others', async () => {
+    const merged = mergeDocuments({ own: undefined, profile: parse({ rules }) });
+    const values = { TOKEN: 'hush', NEWLINE: `${HUSH}\n` };
+    const secrets = new Map(Object.entries(values).map(([name, value]) => [name, new Secret(value)]));
+    const usable = await resolveUsable(merged, secrets);
+    expect(usable.document).toMatchObject({
+      rules: [{ refuse: expect.stringContaining('GONE does not exist') }, rules[1], { name: 'third' }],
+    });
+    expect(usable.document).not.toHaveProperty('rules.1.refuse');
+    expect(usable.document).toHaveProperty('rules.2.refuse', expect.stringContaining('not a valid header'));
+    expect([...usable.secrets.keys()]).toEqual(['TOKEN']);
+    expect(usable.refused).toEqual([
+      { name: 'rules[0]', reason: expect.stringContaining('GONE does not exist') },
+      { name: 'third', reason: expect.stringContaining('not a valid header') },
+    ]);
+    expect(JSON.stringify(usable.refused)).not.toContain(HUSH);
+  });
+
+  it('is as it was written once they are there again', async () => {
+    const merged = mergeDocuments({ own: undefined, profile: parse({ rules: rules.slice(0, 1) }) });
+    const usable = await resolveUsable(merged, new Map([['GONE', new Secret('back')]]));
+    expect(usable).toMatchObject({ document: { rules: rules.slice(0, 1) }, refused: [] });
   });
 });

@@ -71,6 +71,7 @@ const rule = fc.record(
     match_paths: fc.array(path, { maxLength: 3 }),
     headers: headersOf([plaintext, opaque, secret], 1),
     no_proxy: proxyless,
+    refuse: word,
   },
   { requiredKeys: ['headers', 'at', 'named'] },
 );

@@ -100,6 +100,17 @@ describe('the gate', () => {
     expect(decision).toHaveProperty('mask', expect.anything());
   });
 
+  it('refuses what a rule decides that refuses its requests, and says why in the record alone', () => {
+    const refused = { ...rule, refuse: 'the workspace secret KEY does not exist' };
+    const rules = [refused, { ...rule, name: 'rest', match_paths: ['/v2/*'] }];
+    expect(decideRequest(requestFor('api.test:443', '/v1/x', { rules }))).toMatchObject({
+      refused: 'rule_unusable',
+      status: 502,
+      cause: 'the workspace secret KEY does not exist',
+    });
+    expect(decideRequest(requestFor('api.test:443', '/v2/x', { rules }))).toMatchObject({ rule: 'rest' });
+  });
+
   it('renders the lines of a rule once', async () => {
     const request = requestFor('api.test:443', '/v1/x');
     expect(await injectionOf(request)).toBe(await injectionOf(request));

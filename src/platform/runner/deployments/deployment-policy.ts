@@ -3,7 +3,7 @@
 import { DomainError, InvalidInput } from '../../../base/domain-error.ts';
 import { mergeDocuments } from '../../proxy-documents/merged-document.ts';
 import { secretNamesIn } from '../../proxy-documents/parsed-document.ts';
-import { type ResolvedDocument, resolveDocument } from '../../proxy-documents/resolved-document.ts';
+import { type ResolvedDocument, resolveUsable } from '../../proxy-documents/resolved-document.ts';
 import { requireDocument } from '../../proxy-documents/sealed-document.ts';
 import { readDefaultProfile, readProfile } from '../../proxy-profiles/contract.ts';
 import type { Database, Reader } from '../../store/database.ts';
@@ -19,10 +19,18 @@ export type PolicyOwner = {
 
 type Source = { readonly vault: Vault; readonly db: Reader };
 
-const NO_RULES: ResolvedDocument = { document: {}, secrets: new Map() };
+export type DeploymentPolicy = ResolvedDocument & {
+  /** For the log of the deployment: one for each rule that cannot be applied, in place of which its requests are refused. */
+  readonly problems: readonly string[];
+};
 
-/** Throws a DomainError or an Error whose message is for the owner: a secret that is named and does not exist. */
-export async function readPolicy(source: Source, owner: PolicyOwner): Promise<ResolvedDocument> {
+const NO_RULES: DeploymentPolicy = { document: {}, secrets: new Map(), problems: [] };
+
+/**
+ * A secret that was deleted since must not keep a deployment from serving, nor send its requests without a credential: its rule refuses
+ * them. Throws a DomainError or an Error whose message is for the owner.
+ */
+export async function readPolicy(source: Source, owner: PolicyOwner): Promise<DeploymentPolicy> {
   const { workspaceId, proxyProfileId } = owner;
   const profile =
     proxyProfileId === undefined
@@ -33,7 +41,12 @@ export async function readPolicy(source: Source, owner: PolicyOwner): Promise<Re
   const merged = mergeDocuments({ own: undefined, profile: requireDocument(profile.opened) });
   const secrets = await openSecrets(source, workspaceId, secretNamesIn(merged.document));
   try {
-    return await resolveDocument(merged, secrets);
+    const { refused, ...resolved } = await resolveUsable(merged, secrets);
+    const problems = refused.map(
+      ({ name, reason }) =>
+        `the proxy refuses all requests of the rule ${name} of the proxy profile ${profile.name}. ${reason}, or change the rule`,
+    );
+    return { ...resolved, problems };
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
     const [issue] = error.issues;

@@ -83,6 +83,7 @@ export class RunningDeployment {
       const fleets = [this.#current, ...this.#retiring].filter((one) => one !== undefined);
       await Promise.all(fleets.map(({ fleet }) => fleet.applyPolicy(current)));
       this.#current?.log.add({ level: 'INFO', message: 'changed rules of the proxy are in effect' });
+      this.#logProblems(this.#current);
     } catch (error) {
       const message = error instanceof Error ? error.message : 'they cannot be read';
       this.#current?.log.add({
@@ -206,10 +207,17 @@ export class RunningDeployment {
     const onChange = (): void => {
       if (this.#current?.revision.revisionId === revision.revisionId) this.#turn();
     };
-    return openRevisionFleet(this.#ground, revision, {
+    const opened = await openRevisionFleet(this.#ground, revision, {
       ...{ wanted: { id, name, workspaceId }, database: this.#database, user: this.#user },
       ...{ policy: () => this.#policy.current, traces: this.#traces, onChange, isSwitch },
     });
+    if (this.#traces.note !== undefined) opened.log.add({ level: 'INFO', message: this.#traces.note });
+    this.#logProblems(opened);
+    return opened;
+  }
+
+  #logProblems(fleet: RevisionFleet | undefined): void {
+    for (const message of this.#policy.problems) fleet?.log.add({ level: 'WARNING', message });
   }
 
   async #switch(revision: WantedRevision): Promise<void> {

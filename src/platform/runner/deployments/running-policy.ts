@@ -3,13 +3,12 @@
 import type { Secret } from '../../../base/secret.ts';
 import type { Reader } from '../../store/database.ts';
 import type { Vault } from '../../vault/vault.ts';
-import type { ResolvedDocument } from '../../proxy-documents/resolved-document.ts';
 import type { WorkloadPolicy } from '../instances/agent-process.ts';
-import { type PolicyOwner, readPolicy } from './deployment-policy.ts';
+import { type DeploymentPolicy, type PolicyOwner, readPolicy } from './deployment-policy.ts';
 
 export class RunningPolicy {
   readonly #source: { readonly vault: Vault; readonly db: Reader };
-  #resolved: ResolvedDocument | undefined;
+  #resolved: DeploymentPolicy | undefined;
   #version = 0;
   #identity = '';
 
@@ -25,6 +24,11 @@ export class RunningPolicy {
       ...{ version: this.#version, document: document as Readonly<Record<string, unknown>> },
       secrets: revealed(secrets),
     };
+  }
+
+  /** Of what was read last, for the log of the deployment. */
+  get problems(): readonly string[] {
+    return this.#resolved?.problems ?? [];
   }
 
   /** Returns whether it is another one now. Rejects as `readPolicy`; what was there stays. */

@@ -33,6 +33,11 @@ export class DeploymentTraces {
     if (platformUrl !== undefined) this.#token ??= await issueTraceToken(db, owner);
   }
 
+  /** For the log of a revision, where its runs are not traced. */
+  get note(): string | undefined {
+    return this.#options.platformUrl === undefined ? NOT_TRACED : undefined;
+  }
+
   /** Of one agent server; undefined: it does not trace. */
   createService(): WorkloadService | undefined {
     const { platformUrl, log } = this.#options;
@@ -49,6 +54,9 @@ export class DeploymentTraces {
     return REJECTED;
   }
 }
+
+const NOT_TRACED =
+  'its runs are not traced: that needs a network namespace of its own, which runner.isolation bubblewrap gives, and user and none do not';
 
 const REJECTED: TraceResponse = {
   status: 401,

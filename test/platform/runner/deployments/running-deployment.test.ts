@@ -23,7 +23,7 @@ function documentOf(host: string) {
 }
 
 it(
-  'a changed profile reaches what runs, and one that names a secret that is not there does not',
+  'a changed profile reaches what runs, and a rule whose secret is not there refuses its requests',
   options,
   async () => {
     const { vault, database } = scene.deployments;
@@ -40,6 +40,9 @@ it(
     );
     const revision = await scene.addRevision(deployment);
     await expect.poll(() => scene.statusOf(revision), patience).toBe('DEPLOYED');
+    await expect
+      .poll(() => scene.logOf(deployment), patience)
+      .toContainEqual(expect.stringMatching(/^its runs are not traced: .* runner\.isolation/));
     const [workload] = scene.workloads.started;
     expect(JSON.stringify(workload?.spec.network)).toContain('one.test');
     const replacement = { document: documentOf('two.test'), basedOn: 1 };
@@ -54,11 +57,16 @@ it(
     await store.write((trx) =>
       changeProfile({ vault, trx, workspaceId }, id, { replacement: { document: missing, basedOn: 2 } }),
     );
-    await expect
-      .poll(() => scene.logOf(deployment), patience)
-      .toContainEqual(expect.stringContaining('changed rules of the proxy are not in effect'));
-    expect(JSON.stringify(workload?.policies.at(-1))).toContain('two.test');
+    const refusing = { rules: [{ name: 'three', refuse: expect.stringContaining('ABSENT does not exist') }] };
+    await expect.poll(() => workload?.policies.at(-1)?.document, patience).toMatchObject(refusing);
+    const problem = expect.stringMatching(/refuses all requests of the rule three .* ABSENT does not exist/);
+    await expect.poll(() => scene.logOf(deployment), patience).toContainEqual(problem);
     expect(await scene.ask(deployment)).toMatchObject({ revision });
+    // It begins again, as after the end of a runner.
+    await store.db.deleteFrom('runners').execute();
+    await workload?.ended;
+    await expect.poll(() => scene.ask(deployment), patience).toMatchObject({ revision });
+    expect(scene.workloads.started.at(-1)?.spec.network).toMatchObject({ policy: { document: refusing } });
   },
 );
 
@@ -202,7 +210,7 @@ it('a newer revision replaces one that cannot be started any more', options, asy
   const lost = await scene.addRevision(deployment);
   await expect.poll(() => scene.statusOf(lost), patience).toBe('DEPLOYED');
   const { db } = scene.deployments.database.store;
-  await db.updateTable('builds').set({ directory: '/no/such/build' }).execute();
+  await db.updateTable('builds').set({ directory: '/no/such/build', removed_at: new Date() }).execute();
   // It begins again with what is left.
   await db.deleteFrom('runners').execute();
   await scene.workloads.started[0]?.ended;
@@ -210,7 +218,7 @@ it('a newer revision replaces one that cannot be started any more', options, asy
     const row = db.selectFrom('deployments').select('status_reason').where('id', '=', deployment.id);
     return (await row.executeTakeFirstOrThrow()).status_reason;
   };
-  await expect.poll(reason, patience).toContain('cannot be read');
+  await expect.poll(reason, patience).toContain('deploy it again');
   const next = await scene.addRevision(deployment);
   await expect.poll(() => scene.statusOf(next), patience).toBe('DEPLOYED');
   expect(await scene.ask(deployment)).toMatchObject({ revision: next });
