@@ -1,10 +1,11 @@
 // The directories of builds on this machine, by the ids of builds. What no row knows is removed: what a killed process had begun, what
 // was interrupted, and what no revision needs any more.
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { Log } from '../../base/log.ts';
 import { removeTree } from '../../workload/tree-removal.ts';
 import type { Workloads } from '../../workload/workload.ts';
-import { buildDirectories, expiredBuilds, retireBuild } from '../deployments/kept-builds.ts';
+import { buildDirectories, expiredBuilds, keptDirectories, retireBuild } from '../deployments/kept-builds.ts';
 import type { Store } from '../store/database.ts';
 import { ownerOf } from './build.ts';
 
@@ -14,6 +15,7 @@ export type DirectoryParts = {
   readonly workloads: Pick<Workloads, 'releaseUser'>;
   /** Of one workspace, of builds that nobody runs. */
   readonly keptBytes: number;
+  readonly log: Pick<Log, 'warn'>;
 };
 
 export class BuildDirectories {
@@ -45,9 +47,10 @@ export class BuildDirectories {
     }
   }
 
-  /** Removes what no revision needs, and what no row knows. */
+  /** Removes what no revision needs, and what no row knows; what is not here any more is not kept. */
   async sweep(): Promise<void> {
     const { store, machineId, workloads, keptBytes } = this.#parts;
+    await this.#retireLost();
     for (const { buildId } of await expiredBuilds(store.db, machineId, keptBytes))
       await store.write((trx) => retireBuild(trx, buildId));
     // Listed before the rows are read: what begins meanwhile is not among these.
@@ -79,6 +82,19 @@ export class BuildDirectories {
     }
   }
 
+  /** Its source is built again with the next revision that would use it. */
+  async #retireLost(): Promise<void> {
+    const { store, machineId, log } = this.#parts;
+    for (const { buildId, directory } of await keptDirectories(store.db, machineId)) {
+      if (!(await isGone(directory))) continue;
+      if (await store.write((trx) => retireBuild(trx, buildId, true)))
+        log.warn(
+          { build: buildId, directory },
+          'the directory of a build is gone: it is built again when it is needed',
+        );
+    }
+  }
+
   async #readKnown(): Promise<ReadonlySet<string>> {
     const { store, machineId } = this.#parts;
     const paths = await buildDirectories(store.db, machineId);
@@ -87,5 +103,14 @@ export class BuildDirectories {
 
   #placeOf(buildId: string): string {
     return join(this.#directory, buildId);
+  }
+}
+
+/** What cannot be looked at may be there. */
+async function isGone(directory: string): Promise<boolean> {
+  try {
+    return !(await stat(directory)).isDirectory();
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeBug, type Log } from '../../base/log.ts';
 import { appendLogs } from '../deployments/deployment-logs.ts';
+import { LogClock } from '../deployments/log-clock.ts';
 import { type LogLevel, type LogLine, LineQueue, type Mask } from '../deployments/log-lines.ts';
 import type { Database } from '../store/database.ts';
 
@@ -31,6 +32,7 @@ export class BuildLog {
   readonly #log: Pick<Log, 'warn'>;
   readonly #maxChars: number;
   readonly #queue: LineQueue;
+  readonly #clock = new LogClock();
   readonly #timer: NodeJS.Timeout;
   #left: number;
   /** What the database has not taken. */
@@ -79,7 +81,7 @@ export class BuildLog {
     if (this.#batch.length === 0) return true;
     try {
       const lines = this.#batch.map((line) => ({ ...line, ...this.#build, kind: 'build' as const }));
-      await appendLogs(this.#db, lines);
+      await appendLogs(this.#db, lines, this.#clock);
       this.#batch = [];
       return true;
     } catch (error) {

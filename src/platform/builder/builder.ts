@@ -126,10 +126,10 @@ class MachineBuilder implements Builder {
 
   /** Those of an earlier process, for as long as this one does not build. */
   #directoriesBefore(): BuildDirectories {
-    const { directory, store, claimer, workloads, settings } = this.#options;
+    const { directory, store, claimer, workloads, settings, log } = this.#options;
     const { keptBytes } = settings;
     return new BuildDirectories(join(directory, BUILDS), {
-      ...{ store, machineId: claimer.machineId, workloads, keptBytes },
+      ...{ store, machineId: claimer.machineId, workloads, keptBytes, log },
     });
   }
 
@@ -180,10 +180,10 @@ async function prepare(options: BuilderOptions): Promise<RunningParts> {
   const installations = join(directory, 'installations');
   await createPassage(installations);
   for (const name of await readdir(installations)) await removeTree(join(installations, name));
-  const cache = await DependencyCache.open(join(directory, 'packages'), settings.cacheBytes);
+  const cache = await DependencyCache.open(join(directory, 'packages'), settings.cacheBytes, log);
   const environment = await prepareBuildEnvironment(join(directory, 'programs'), { node, env, log });
   const { keptBytes } = settings;
-  const parts = { store, machineId: claimer.machineId, workloads, keptBytes };
+  const parts = { store, machineId: claimer.machineId, workloads, keptBytes, log };
   const builds = join(directory, BUILDS);
   await createPassage(builds);
   const directories = new BuildDirectories(builds, parts);

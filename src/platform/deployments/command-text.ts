@@ -18,6 +18,20 @@ export type ParsedCommands =
 const FORBIDDEN = /["`\\\n\r\0\t|;$><]|(?<!&)&(?!&)|&{3,}/;
 const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
+/** Why no builder runs it, wherever it begins; undefined: it is a command, or none at all. */
+export function findCommandProblem(text: string): string | undefined {
+  if (text.trim() === '') return undefined;
+  for (const part of text.split('&&')) {
+    const words = toWords(part);
+    if (words === undefined) return 'A single quote must be closed';
+    const program = words.find((word) => !ASSIGNMENT.test(word));
+    if (program === undefined) return 'A program must be on both sides of each &&, also after NAME=value';
+    const rest = words.slice(words.indexOf(program) + 1);
+    if (program === 'cd' && rest.length !== 1) return 'cd must have one directory';
+  }
+  return undefined;
+}
+
 /** `directory`: where the first program starts. `cd` is understood, `NAME=value` before a program too. */
 export function parseCommands(text: string, directory: string): ParsedCommands {
   const [forbidden] = FORBIDDEN.exec(text) ?? [];

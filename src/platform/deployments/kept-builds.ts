@@ -39,8 +39,26 @@ export async function expiredBuilds(
   return rows;
 }
 
-/** Before its directory is removed: no revision is made of it from now on. */
-export async function retireBuild(trx: Transaction, buildId: string): Promise<boolean> {
+/** Builds of this machine whose directory should be there. */
+export async function keptDirectories(
+  db: Reader,
+  machineId: string,
+): Promise<readonly { readonly buildId: string; readonly directory: string }[]> {
+  const rows = await db
+    .selectFrom('builds')
+    .select(['id', 'directory'])
+    .where('machine_id', '=', machineId)
+    .where('ready_at', 'is not', null)
+    .where('removed_at', 'is', null)
+    .execute();
+  return rows.flatMap(({ id, directory }) => (directory === null ? [] : [{ buildId: id, directory }]));
+}
+
+/**
+ * Before its directory is removed: no revision is made of it from now on. `isLost`: its directory is gone already, so that the active
+ * revision does not keep it. False: a revision still needs it.
+ */
+export async function retireBuild(trx: Transaction, buildId: string, isLost = false): Promise<boolean> {
   const build = await trx
     .selectFrom('builds')
     .select('deployment_id')
@@ -60,7 +78,7 @@ export async function retireBuild(trx: Transaction, buildId: string): Promise<bo
     .where(({ eb, or }) =>
       or([
         eb('status', 'in', ['CREATING', 'QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING']),
-        eb('id', '=', deployment.active_revision_id ?? buildId),
+        ...(isLost ? [] : [eb('id', '=', deployment.active_revision_id ?? buildId)]),
       ]),
     )
     .executeTakeFirst();

@@ -109,7 +109,10 @@ async function readRevisions(
     .select(['r.id', 'r.deployment_id', 'r.number', 'r.status', 'r.source_config', 'r.secrets_version'])
     .select(['r.source_revision_config', 'b.id as build_id', 'b.directory'])
     .where('r.deployment_id', 'in', deploymentIds)
-    .where('b.removed_at', 'is', null)
+    // One whose build is lost says so, where it is to be started.
+    .where(({ eb, or, ref }) =>
+      or([eb('b.removed_at', 'is', null), eb('r.id', '=', ref('d.active_revision_id'))]),
+    )
     .where(({ eb, or, ref }) =>
       or([
         eb('r.id', '=', ref('d.active_revision_id')),

@@ -99,15 +99,16 @@ it('no more builds run at once than the machine may', { tags: ['long'] }, async 
 
 it('a machine that cannot prepare itself for builds tries again until it can', async () => {
   const blocking = join(scene.directory, 'packages');
-  await mkdir(blocking, { recursive: true });
+  await mkdir(scene.directory, { recursive: true });
   // As a file system that fails: the cache of packages cannot be listed.
-  await writeFile(join(blocking, 'no-workspace'), '');
+  await rm(blocking, { recursive: true, force: true });
+  await writeFile(blocking, '');
   const failed = Promise.withResolvers<void>();
   await using running = await scene.start({ onError: failed.resolve });
   await failed.promise;
   const deployment = await scene.addDeployment();
   const revisionId = await scene.addRevision(deployment, graphFile);
-  await rm(join(blocking, 'no-workspace'), { force: true });
+  await rm(blocking);
   await expect.poll(() => scene.statusOf(revisionId)).toBe('AWAITING_DEPLOY');
   await expect.poll(() => running.ends.get(revisionId)).toBe('ready');
 });

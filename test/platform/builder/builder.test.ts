@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Deployment } from '../deployments/deployment-scene.ts';
 import { archive } from '../../support/archive-bytes.ts';
 import { gzipSync } from 'node:zlib';
+import { removeTree } from '../../../src/workload/tree-removal.ts';
 import { type BuilderScene, createBuilderScene, type Files, graphFile } from './builder-scene.ts';
 import { createPlainWorkloads } from './plain-workloads.ts';
 
@@ -251,5 +252,35 @@ describe('a build fails with a reason', () => {
     const revisionId = await scene.addRevision(deployment, graphFile, { sha256: 'ab' });
     await become(revisionId, 'CREATE_FAILED');
     expect(await scene.reasonOf(revisionId)).toContain('is not what was uploaded');
+  });
+});
+
+describe('the directory of a build that is gone', () => {
+  it('is not kept any more, although its revision is the active one', async () => {
+    const deployment = await scene.addDeployment();
+    const [lost, kept] = [
+      await scene.addRevision(deployment, graphFile),
+      await scene.addRevision(deployment, graphFile),
+    ];
+    for (const one of [lost, kept]) await become(one, 'AWAITING_DEPLOY');
+    const { db } = scene.store;
+    await db.updateTable('revisions').set({ status: 'DEPLOYED' }).where('id', 'in', [lost, kept]).execute();
+    const active = db.updateTable('deployments').set({ active_revision_id: lost });
+    await active.where('id', '=', deployment.id).execute();
+    await removeTree(await scene.directoryOf(lost));
+    // It looks when it begins.
+    await using _ = await scene.start();
+    const removed = async () => {
+      const rows = db
+        .selectFrom('builds as b')
+        .innerJoin('revisions as r', 'r.build_id', 'b.id')
+        .select('r.id');
+      const all = await rows
+        .where('r.deployment_id', '=', deployment.id)
+        .where('removed_at', 'is not', null)
+        .execute();
+      return all.map(({ id }) => id);
+    };
+    await expect.poll(removed, { timeout: 10_000 }).toEqual([lost]);
   });
 });

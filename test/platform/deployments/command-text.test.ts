@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { enter, parseCommands } from '../../../../src/platform/builder/plan/command-text.ts';
+import { enter, findCommandProblem, parseCommands } from '../../../src/platform/deployments/command-text.ts';
 
 const plain = (words: readonly string[], directory = 'app', env = {}) => ({ words, directory, env });
 
@@ -49,3 +49,20 @@ it.each([
   ['', '..', undefined],
   ['', '/a', undefined],
 ])('from %j, %j is %j', (from, path, to) => expect(enter(from, path)).toBe(to));
+
+it.each([
+  '&&&&',
+  'npm ci &&',
+  '&& npm ci',
+  'npm ci && && npm test',
+  'A=b && npm ci',
+  "echo 'open",
+  'cd a b && ls',
+])('no builder runs %j, wherever it begins', (text) => {
+  expect(findCommandProblem(text)).toBeDefined();
+  expect(parseCommands(text, 'app')).toMatchObject({ ok: false });
+});
+
+it.each(['', ' ', 'npm ci', 'cd .. && A=b npm ci', "A=b echo 'two words' && true"])('%j may be run', (text) =>
+  expect(findCommandProblem(text)).toBeUndefined(),
+);

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { parseJsonDocument } from '../../../base/json/json-document.ts';
 import { parseWith, z } from '../../../base/schema.ts';
+import { describeBug, type Log } from '../../../base/log.ts';
 import { removeTree } from '../../../workload/tree-removal.ts';
 
 /** `release` it when its tree has been read. */
@@ -31,12 +32,20 @@ export class DependencyCache {
   }
 
   /** Of this process alone. Removes what a killed one had begun. */
-  static async open(directory: string, maxBytes: number): Promise<DependencyCache> {
+  static async open(directory: string, maxBytes: number, log: Pick<Log, 'warn'>): Promise<DependencyCache> {
     const cache = new DependencyCache(directory, maxBytes);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     for (const name of await readdir(directory)) {
       if (name.startsWith(UNFINISHED)) await removeTree(join(directory, name));
-      else await cache.#load(name);
+      else
+        await cache.#load(name).catch((error: unknown) => {
+          // A file that somebody has left there, or a directory of another user: it is not ours, and no reason not to build.
+          const path = join(directory, name);
+          log.warn(
+            { ...describeBug(error), path },
+            'what is no directory of installed packages is not used: remove it',
+          );
+        });
     }
     await cache.#evict();
     return cache;

@@ -6,7 +6,7 @@ import { createOwnedDirectory } from '../../../workload/owned-directory.ts';
 import { removeTree } from '../../../workload/tree-removal.ts';
 import type { WorkloadUser } from '../../../workload/workload.ts';
 import { measureTree, openTree, sealTree } from '../output/sealed-tree.ts';
-import type { PlannedCommand } from '../plan/command-text.ts';
+import type { PlannedCommand } from '../../deployments/command-text.ts';
 import type { InstallPlan, Manifests } from '../plan/install-plan.ts';
 import type { DependencyCache, HeldTree } from './dependency-cache.ts';
 import { dependencyKey, type InstallGround } from './dependency-key.ts';

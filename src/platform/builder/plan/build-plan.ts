@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { BuildError } from '../build-error.ts';
 import type { GraphConfiguration } from '../source/graph-configuration.ts';
 import { readSourceFile } from '../source/source-files.ts';
-import { parseCommands, type PlannedCommand } from './command-text.ts';
+import { parseCommands, type PlannedCommand } from '../../deployments/command-text.ts';
 import { type InstallPlan, manifestNames, planInstall } from './install-plan.ts';
 import { planPython } from './python-plan.ts';
 

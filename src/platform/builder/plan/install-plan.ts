@@ -1,7 +1,7 @@
 // How the packages of a source are installed where it does not say so itself: by the lock file that it has, else by package.json.
 // Whether what is installed may be used again is decided here too. Pure.
 import { isObject, type JsonRules, parseJsonDocument, STRICT } from '../../../base/json/json-document.ts';
-import type { PlannedCommand } from './command-text.ts';
+import type { PlannedCommand } from '../../deployments/command-text.ts';
 
 /** Files of one directory by name, those of `manifestNames` that it has. */
 export type Manifests = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 // What `dependencies` of the configuration asks for: packages of Python, in a virtual environment beside the configuration. A
 // directory that is no project of Python needs nothing: that of a JavaScript deployment names itself. Pure.
-import { type PlannedCommand, enter } from './command-text.ts';
+import { type PlannedCommand, enter } from '../../deployments/command-text.ts';
 
 /** Files of a directory of the source that pip reads, relative to the root. */
 export type HasFile = (path: string) => boolean;

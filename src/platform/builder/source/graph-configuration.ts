@@ -7,7 +7,7 @@ import type { Issue, Loc } from '../../../base/schema.ts';
 import { parseEnvFile } from '../../../base/variables/env-file.ts';
 import { type GraphFile, parseGraphFile } from '../../agent-server/configuration/graph-file.ts';
 import { BuildError, type BuildFailure } from '../build-error.ts';
-import { enter } from '../plan/command-text.ts';
+import { enter } from '../../deployments/command-text.ts';
 import { findInSource, readSourceFile } from './source-files.ts';
 
 const DEFAULT_PATH = 'langgraph.json';

@@ -14,7 +14,7 @@ import {
 import type { LogLevel } from '../../deployments/log-lines.ts';
 import { BuildError } from '../build-error.ts';
 import { describeRefusal } from '../environment/build-network.ts';
-import type { PlannedCommand } from '../plan/command-text.ts';
+import type { PlannedCommand } from '../../deployments/command-text.ts';
 
 export type CommandGround = {
   readonly workloads: Pick<Workloads, 'start'>;

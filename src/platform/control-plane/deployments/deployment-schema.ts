@@ -1,6 +1,7 @@
 // Deployments and revisions as callers write and read them. Fields that are not known here are ignored: clients may be newer.
 import { hasInvisible, VISIBLE } from '../../../base/json/printable-text.ts';
 import { withoutPrototype, z } from '../../../base/schema.ts';
+import { findCommandProblem } from '../../deployments/command-text.ts';
 import { revisionStatuses } from '../../deployments/revision-states.ts';
 import { resourceSpec } from './resource-spec.ts';
 import { newSecrets, secretReferences } from './secret-names.ts';
@@ -31,7 +32,16 @@ const text = z.string().max(1_024);
 const COMMAND = /^(?:[^"`\\\n\r\0\t|;$<>&]|&&)*$/;
 const BAD_COMMAND =
   'A command must have none of " ` \\ | ; $ > < & (but &&), and neither tabs nor line breaks';
-const command = optional(z.string().max(2_000, { abort: true }).regex(COMMAND, BAD_COMMAND));
+const command = optional(
+  z
+    .string()
+    .max(2_000, { abort: true })
+    .regex(COMMAND, { error: BAD_COMMAND, abort: true })
+    .superRefine((given, context) => {
+      const message = findCommandProblem(given);
+      if (message !== undefined) context.addIssue({ code: 'custom', message });
+    }),
+);
 
 /** Below the root of the archive: no segment begins with two dots. */
 const SEGMENT = String.raw`(?:\.|\.?[^./\\\u0000-\u001f][^/\\\u0000-\u001f]*)`;

@@ -72,6 +72,24 @@ function findForbidden(value: unknown, path: readonly (string | number)[] = []):
 
 const named = optional(z.array(z.object({ name: z.string().min(1).max(253) })).max(32));
 
+/** What means something here; `queue_` is checked because agents of listeners use it. */
+const PAIRS = ['', 'queue_'].flatMap((part) => [
+  { least: `${part}min_scale`, most: `${part}max_scale` },
+  { least: `${part}cpu`, most: `${part}cpu_limit` },
+  { least: `${part}memory_mb`, most: `${part}memory_limit_mb` },
+]);
+
+/** Of each pair that contradicts itself, the name of the second one and what is wrong with it. */
+function findContradictions(
+  spec: Readonly<Record<string, unknown>>,
+): readonly { readonly name: string; readonly message: string }[] {
+  return PAIRS.flatMap(({ least, most }) => {
+    const [low, high] = [spec[least], spec[most]];
+    if (typeof low !== 'number' || typeof high !== 'number' || low <= high) return [];
+    return [{ name: most, message: `Input must be at least ${least}, which is ${low}` }];
+  });
+}
+
 /** As JSON: every revision keeps it. */
 const MAX_SPEC_CHARS = 65_536;
 
@@ -88,6 +106,10 @@ export const resourceSpec = z
     service_account_name: optional(z.string().min(1).max(253)),
     image_pull_secrets: named,
     ...{ volumes: objects, volume_mounts: objects, init_containers: objects, sidecars: objects },
+  })
+  .superRefine((spec, context) => {
+    for (const { name, message } of findContradictions(spec))
+      context.addIssue({ code: 'custom', path: [name], message });
   })
   .refine((spec) => JSON.stringify(spec).length <= MAX_SPEC_CHARS, {
     error: `Input must have at most ${MAX_SPEC_CHARS} characters as JSON`,

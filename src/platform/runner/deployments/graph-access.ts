@@ -41,7 +41,10 @@ function toCors(document: unknown, variable: readonly string[] | undefined): Cor
 }
 
 function refuse(cause: unknown): never {
-  throw new Error('the configuration of its graphs cannot be read', { cause });
+  throw new Error(
+    'the configuration of its graphs cannot be read: if its build was lost, deploy it again, and its source is built anew',
+    { cause },
+  );
 }
 
 async function readWithin(directory: string, path: string): Promise<string> {

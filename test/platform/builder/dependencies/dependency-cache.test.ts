@@ -6,10 +6,12 @@ import { DependencyCache } from '../../../../src/platform/builder/dependencies/d
 import { copyTree } from '../../../../src/platform/builder/dependencies/tree-copy.ts';
 import { createScratch } from '../../../support/scratch.ts';
 
+const silent = { warn: () => undefined };
+
 async function createCache(maxBytes = 100) {
   const scratch = await createScratch();
   const directory = join(scratch.path, 'cache');
-  const cache = await DependencyCache.open(directory, maxBytes);
+  const cache = await DependencyCache.open(directory, maxBytes, silent);
   let made = 0;
   return {
     ...{ cache, directory, path: scratch.path },
@@ -98,7 +100,7 @@ it('after a restart it is what it was, without what was not finished', async () 
   await mkdir(join(made.directory, '.unfinished-1/tree'), { recursive: true });
   await mkdir(join(made.directory, 'w2/b1/tree'), { recursive: true });
   await writeFile(join(made.directory, 'w2/b1/entry.json'), '{"by');
-  const again = await DependencyCache.open(made.directory, 70);
+  const again = await DependencyCache.open(made.directory, 70, silent);
   expect([has(again, 'w1', 'a1'), has(again, 'w1', 'a2'), has(again, 'w2', 'b1')]).toEqual([
     true,
     false,
@@ -121,4 +123,16 @@ it('a copy has files of its own, a shared one the same', async () => {
   const [source, copied, shared] = await Promise.all(inodes);
   expect([copied === source, shared === source]).toEqual([false, true]);
   expect(await readFile(join(made.path, 'copied/d/file'), 'utf8')).toBe('content');
+});
+
+it('a file beside the trees is left alone, with a line of the log, and the trees are there', async () => {
+  await using made = await createCache();
+  expect(await made.add('w1', 'a1', 10)).toBe(true);
+  for (const name of ['stray', 'w1/stray']) await writeFile(join(made.directory, name), 'x');
+  const warned: unknown[] = [];
+  const log = { warn: (fields: { path?: string }) => void warned.push(fields.path) };
+  const again = await DependencyCache.open(made.directory, 100, log as never);
+  expect([has(again, 'w1', 'a1'), again.bytes]).toEqual([true, 10]);
+  expect(warned).toEqual([join(made.directory, 'stray')]);
+  expect(await readFile(join(made.directory, 'stray'), 'utf8')).toBe('x');
 });

@@ -395,6 +395,21 @@ describe('a deployment is rejected', () => {
       at('source_config', 'resource_spec', 'sidecars', 0, 'security_context', 'privileged'),
     ],
     [
+      'limits below what is asked for',
+      {
+        source_config: {
+          resource_spec: {
+            ...{ min_scale: 3, max_scale: 2, cpu: 2, cpu_limit: 1 },
+            memory_mb: 512,
+            memory_limit_mb: 511,
+          },
+        },
+      },
+      ['max_scale', 'cpu_limit', 'memory_limit_mb']
+        .map((name) => at('source_config', 'resource_spec', name))
+        .flat(),
+    ],
+    [
       'a path out of the archive',
       { source_revision_config: { langgraph_config_path: 'a/../../b' } },
       at('source_revision_config', 'langgraph_config_path'),
@@ -428,20 +443,35 @@ describe('a deployment is rejected', () => {
     expect([status, body.detail.map((issue: { readonly loc: unknown }) => issue.loc)]).toEqual([422, loc]);
   });
 
-  it.each(['a"', 'a`', 'a\\', 'a\nb', 'a\r', 'a\t', 'a|b', 'a;b', '$a', 'a>b', 'a<b', 'a & b', 'a &&& b'])(
-    'with the command %j',
-    async (command) => {
-      const source_config = { install_command: command, build_command: command };
-      const { status, body } = await scene.ask('POST', DEPLOYMENTS, { ...smallest(), source_config });
-      expect([status, body.detail.map((issue: { readonly loc: unknown }) => issue.loc)]).toEqual([
-        422,
-        [
-          ['body', 'source_config', 'install_command'],
-          ['body', 'source_config', 'build_command'],
-        ],
-      ]);
-    },
-  );
+  it.each([
+    'a"',
+    'a`',
+    'a\\',
+    'a\nb',
+    'a\r',
+    'a\t',
+    'a|b',
+    'a;b',
+    '$a',
+    'a>b',
+    'a<b',
+    'a & b',
+    'a &&& b',
+    '&&&&',
+    'a &&',
+    'A=b',
+    "'a",
+  ])('with the command %j', async (command) => {
+    const source_config = { install_command: command, build_command: command };
+    const { status, body } = await scene.ask('POST', DEPLOYMENTS, { ...smallest(), source_config });
+    expect([status, body.detail.map((issue: { readonly loc: unknown }) => issue.loc)]).toEqual([
+      422,
+      [
+        ['body', 'source_config', 'install_command'],
+        ['body', 'source_config', 'build_command'],
+      ],
+    ]);
+  });
 
   it('that would change what never changes: every place at once, and nothing is written', async () => {
     const { id, latest_revision_id: latest } = await scene.create({
