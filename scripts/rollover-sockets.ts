@@ -1,7 +1,7 @@
 // Clients of WebSockets while what they talk to is replaced. Deployed applications respond to requests alone, so a program that speaks
 // WebSocket runs here behind the same gateway and in the same fleets, with keys of the platform, and is replaced each time the platform replaces its
 // deployment: each WebSocket must be closed with 1001, and be open again at once.
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -168,7 +168,7 @@ class SocketFleets {
         database: { directory, name: 'none', user: 'none', password: new Secret('none') },
       },
       ...{ user: undefined, limits: {}, network: 'none' as const, maxConnections: 5 },
-      traces: undefined,
+      ...{ traces: undefined, gatewayToken: randomBytes(32).toString('base64url') },
       onLine: () => undefined,
     };
     return new Fleet({

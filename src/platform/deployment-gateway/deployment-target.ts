@@ -16,7 +16,7 @@ import { containsKey } from '../identity/api-key.ts';
 import { clientOf, type Entered, enterDeployment, noDeployment } from './deployment-access.ts';
 import { type GatewaySite, parseDeploymentName, prefixOf, siteOf } from './deployment-address.ts';
 import { isPreflight, refusalFieldsFor } from './deployment-cors.ts';
-import { connectTo, RETRY_MS } from './instance-connection.ts';
+import { connectGoing, type Going, RETRY_MS } from './instance-connection.ts';
 import type { Served, Taken, Targets } from './target-table.ts';
 
 export type DeploymentTargetParts = {
@@ -43,23 +43,15 @@ export function findDeployment(parts: DeploymentTargetParts, request: GatewayReq
   const prefix = named.by === 'path' ? prefixOf(named.id) : '';
   if (served === undefined) return toUnknown(parts, request, prefix);
   const site = siteOf(parts.site(), served.deployment, named.by, request.host);
-  const going: Going = { taken: undefined };
+  const going: Going = { taken: undefined, isOver: false, onLeave: undefined };
   const target: Target = {
     name: `deployment ${served.deployment.id}`,
     ...(site.prefix !== '' && { prefix: site.prefix }),
-    address: { connect: (signal) => connectGoing(going, signal) },
+    address: { connect: (signal) => connectGoing(targets, served.deployment.id, going, signal) },
     responseFields: (fields, status) => toSiteFields(site, fields, { isRedirect: isRedirect(status) }),
     refusalFields: refusalFieldsFor(served, request),
   };
   return { target, authorize: () => authorize(parts, { request, served, site, going }) };
-}
-
-/** The instance is chosen when the request is authorized. */
-type Going = { taken: Taken | undefined };
-
-async function connectGoing({ taken }: Going, signal: AbortSignal) {
-  if (taken === undefined) throw new Error('a request that was not authorized is to be sent');
-  return connectTo(taken, signal);
 }
 
 /** Clients of agent servers append the Location of a stream to the address that they have, as it is. */
@@ -108,7 +100,7 @@ async function authorize(parts: DeploymentTargetParts, asked: Asked): Promise<Gr
       held.end();
       return refuseUnready(asked);
     }
-    held.onEnd(taken.release);
+    held.onEnd(() => endGoing(asked.going));
     // Another revision serves by now, and somebody else decides about its callers.
     if (taken.revision.access !== served.revision?.access) {
       held.end();
@@ -171,10 +163,15 @@ function take(
 ): Taken | undefined {
   const onLeave = request.isUpgrade ? () => leaving.abort() : undefined;
   const { id } = served.deployment;
-  going.taken = targets.take(id, onLeave);
+  Object.assign(going, { taken: targets.take(id, onLeave), isOver: false, onLeave });
   if (going.taken !== undefined) return going.taken;
   if (targets.find(id) === undefined) throw noDeployment();
   return undefined;
+}
+
+function endGoing(going: Going): void {
+  going.isOver = true;
+  going.taken?.release();
 }
 
 /** A preflight that fails would hide from the page why: the request that follows it is refused instead. */

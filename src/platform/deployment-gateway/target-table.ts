@@ -26,6 +26,7 @@ export type ServedInstance = {
   readonly id: string;
   /** Pinned: code of the deployment cannot replace what is there. */
   readonly socketPath: string;
+  /** That of all instances of its revision in one runner: a request may be sent to another one instead. */
   readonly gatewayToken: string;
 };
 
@@ -101,10 +102,37 @@ export class Targets implements TargetTable {
 
   /** One of the instances that serve the deployment now. `onLeave`: of a WebSocket, whose client is to connect again. */
   take(deploymentId: string, onLeave?: () => void): Taken | undefined {
+    return this.#takeOf(deploymentId, onLeave, () => true);
+  }
+
+  /**
+   * Another one, in place of those that refuse connections, for a request of which nothing was sent. It was made for its revision and
+   * has its token: undefined where no other instance takes both.
+   */
+  takeInstead(
+    deploymentId: string,
+    { instance, revision }: Taken,
+    tried: ReadonlySet<string>,
+    onLeave?: () => void,
+  ): Taken | undefined {
+    if (this.#deployments.get(deploymentId)?.revision?.id !== revision.id) return undefined;
+    return this.#takeOf(
+      deploymentId,
+      onLeave,
+      (one) => !tried.has(one.id) && one.gatewayToken === instance.gatewayToken,
+    );
+  }
+
+  #takeOf(
+    deploymentId: string,
+    onLeave: (() => void) | undefined,
+    isWanted: (instance: ServedInstance) => boolean,
+  ): Taken | undefined {
     const revision = this.#deployments.get(deploymentId)?.revision;
     const nowMs = performance.now();
     let chosen: { readonly instance: ServedInstance; readonly load: InstanceLoad } | undefined;
     for (const instance of revision?.instances ?? []) {
+      if (!isWanted(instance)) continue;
       const load = this.#loadOf(instance.id);
       if (chosen === undefined || load.isBefore(chosen.load, nowMs)) chosen = { instance, load };
     }

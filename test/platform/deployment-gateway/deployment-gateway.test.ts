@@ -7,7 +7,14 @@ import type { WebSocket } from 'ws';
 import { createLog } from '../../../src/base/log.ts';
 import { noProxies, parseTrustedProxies } from '../../../src/platform/api/client-address.ts';
 import { createDeploymentGateway } from '../../../src/platform/deployment-gateway/deployment-gateway.ts';
-import { createDeploymentScene, type DeploymentScene, dial, testSettings } from './gateway-scene.ts';
+import {
+  createDeploymentScene,
+  type DeploymentScene,
+  dial,
+  type Handle,
+  type TestInstance,
+  testSettings,
+} from './gateway-scene.ts';
 
 let scene: DeploymentScene;
 beforeAll(async () => {
@@ -193,6 +200,33 @@ describe('nothing ready', () => {
     for (let i = 0; i < 6; i += 1) statuses.push((await scene.fetch(url)).status);
     expect(statuses.filter((status) => status === 503).length).toBeLessThanOrEqual(1);
     expect(statuses.slice(2)).toEqual([200, 200, 200, 200]);
+  });
+
+  it('an instance that has just ended is not noticed by clients, while another one of its revision is ready', async () => {
+    const deployment = scene.deployment();
+    const echo: Handle = (incoming, outgoing) => void incoming.pipe(outgoing);
+    const [ended, other, later] = await Promise.all([1, 2, 3].map(() => scene.addInstance(echo)));
+    const shared = [ended, other, later].map((one) => ({ ...(one as TestInstance), gatewayToken: 'shared' }));
+    const revision = { id: crypto.randomUUID(), access: 'gateway' as const, instances: shared };
+    scene.gateway.targets.turn(deployment, revision);
+    await ended?.end();
+    const url = `${scene.gateway.url}/d/${deployment.id}/x`;
+    const bodies = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'];
+    const responses = await Promise.all(
+      bodies.map((body) =>
+        scene.fetch(url, { method: 'POST', body }).then(async (one) => [one.status, await one.text()]),
+      ),
+    );
+    expect(responses).toEqual(bodies.map((body) => [200, body]));
+    const seen = [other, later].flatMap((one) => one?.seen ?? []);
+    expect(seen).toHaveLength(bodies.length);
+    expect(new Set(seen.map(({ headers }) => headers['x-sallyport-gateway-token']))).toEqual(
+      new Set(['shared']),
+    );
+    await Promise.all([other?.end(), later?.end()]);
+    expect((await scene.fetch(url, { method: 'POST', body: 'x' })).status).toBe(503);
+    const inFlight = shared.map(({ id }) => scene.gateway.targets.inFlight(id)?.requests);
+    expect(inFlight).toEqual([0, 0, 0]);
   });
 
   it('a path that names no deployment is a 404 for everybody', async () => {

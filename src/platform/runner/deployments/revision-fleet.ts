@@ -1,4 +1,5 @@
 // The agent servers of one revision of a deployment, with what its revision has: its build, secrets and limits, and its log.
+import { randomBytes } from 'node:crypto';
 import { openSecrets } from '../../deployments/deployment-secrets.ts';
 import { createMask } from '../../deployments/log-mask.ts';
 import type { WantedDeployment, WantedRevision } from '../../deployments/wanted-deployments.ts';
@@ -48,24 +49,24 @@ export async function openRevisionFleet(
   const { wanted, database, onChange } = needs;
   const { revisionId, configPath = DEFAULT_CONFIG, limits } = revision;
   const owner = { workspaceId: wanted.workspaceId, deploymentId: wanted.id };
-  const source = { vault: ground.vault, db: ground.store.db };
-  const variables = await openSecrets(source, owner, revision.secretsVersion);
+  const { vault, store, logs } = ground;
+  const variables = await openSecrets({ vault, db: store.db }, owner, revision.secretsVersion);
   const { access, cors } = await readAccess(revision.buildDirectory, configPath, originsIn(variables));
   const mask = createMask([...variables.values(), database.secrets.password, database.secrets.masterKey]);
-  const log = ground.logs.open({ ...owner, revisionId }, mask);
+  const log = logs.open({ ...owner, revisionId }, mask);
   const lines: (readonly [message: string, isCut: boolean])[] = [];
   /** Of a revision that was never ready, the switch says what became of it. */
   let hasServed = revision.status === 'DEPLOYED';
   const size = { memoryBytes: limits.memBytes, cpuMillicores: limits.cpuMillicores };
-  const identity = {
-    ...{ id: wanted.id, name: wanted.name, revisionId, access },
-    mountPrefix: ground.gateway.prefixOf(wanted.id),
-  };
+  const mountPrefix = ground.gateway.prefixOf(wanted.id);
+  const identity = { id: wanted.id, name: wanted.name, revisionId, access, mountPrefix };
+  const gatewayToken = randomBytes(32).toString('base64url');
   const specNow = (): AgentSpec => ({
     ...{ identity, user: needs.user, maxConnections: ground.agentConnections },
     traces: needs.traces.createService(),
     build: { directory: revision.buildDirectory, configPath },
     secrets: { variables, masterKey: database.secrets.masterKey, database: database.secrets },
+    gatewayToken,
     limits: { ...limits, diskBytes: DISK_BYTES },
     network: { group: wanted.workspaceId, policy: needs.policy() },
     onLine({ instance, level, message, isCut }) {
@@ -90,8 +91,7 @@ export async function openRevisionFleet(
     onRestart(reason, pauseMs) {
       if (!hasServed) return;
       ground.events.onRestarted();
-      const message = `${reason}; the next start is in ${Math.round(pauseMs / 1000)} s`;
-      log.add({ level: 'ERROR', message });
+      log.add({ level: 'ERROR', message: `${reason}; the next start is in ${Math.round(pauseMs / 1000)} s` });
     },
     targets: ground.gateway.targets,
     drainMs: ground.drainMs,

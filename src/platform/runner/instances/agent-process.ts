@@ -39,6 +39,8 @@ export type AgentSpec = {
   readonly build: { readonly directory: string; readonly configPath: string };
   readonly identity: AgentIdentity;
   readonly secrets: Omit<AgentSecrets, 'gatewayToken'>;
+  /** Of all agent servers of a revision. */
+  readonly gatewayToken: string;
   readonly user: WorkloadUser | undefined;
   readonly limits: WorkloadLimits;
   readonly network: WorkloadNetwork;
@@ -89,14 +91,14 @@ export async function startAgentProcess(
 ): Promise<AgentProcess> {
   signal.throwIfAborted();
   const id = randomBytes(8).toString('hex');
-  const gatewayToken = randomBytes(32).toString('base64url');
+  const { gatewayToken } = spec;
   const directory = join(ground.directory, id);
   const state = join(directory, 'state');
   const socketPath = join(directory, 'pinned', 'api.sock');
   await mkdir(directory, { mode: 0o711 });
   await mkdir(dirname(socketPath), { mode: 0o700 });
   await createOwnedDirectory(state, spec.user);
-  const workload = await start(ground, spec, { id, state, gatewayToken }).catch(async (cause: unknown) => {
+  const workload = await start(ground, spec, { id, state }).catch(async (cause: unknown) => {
     await removeTree(directory);
     throw new StartFailure(cause instanceof Error ? cause.message : 'it could not be started', { cause });
   });
@@ -124,10 +126,10 @@ export async function startAgentProcess(
   }
 }
 
-type Places = { readonly id: string; readonly state: string; readonly gatewayToken: string };
+type Places = { readonly id: string; readonly state: string };
 
-function start(ground: AgentGround, spec: AgentSpec, { id, state, gatewayToken }: Places): Promise<Workload> {
-  const { build, secrets, limits, network, user } = spec;
+function start(ground: AgentGround, spec: AgentSpec, { id, state }: Places): Promise<Workload> {
+  const { build, secrets, gatewayToken, limits, network, user } = spec;
   const config = join(build.directory, build.configPath);
   return ground.workloads.start({
     ...{ id, network: withTraces(network, spec.traces), user },

@@ -55,6 +55,7 @@ async function start(given: { mode?: string; readyMs?: number; signal?: AbortSig
       maxConnections: 5,
       traces: undefined,
     },
+    gatewayToken: 'token',
     onLine: (line: AgentLogLine) => void lines.push(line),
   };
   const starting: Promise<AgentProcess> = startAgentProcess(ground, spec, given.signal ?? never);
