@@ -3,6 +3,7 @@
 import { brokenReferenceOf, type Database, type Reader } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import './deployment-rows.ts';
+import type { LogClock } from './log-clock.ts';
 import { type LogKind, type LogLevel, type LogLine, logLevels } from './log-lines.ts';
 
 export const LOG_DAYS = 14;
@@ -16,9 +17,18 @@ export type StoredLine = LogLine & {
   readonly kind: LogKind;
 };
 
-/** Of any deployments; lines of one that is gone are left out. Masked and cut before, by a `LineQueue`. */
-export async function appendLogs(db: Database, lines: readonly StoredLine[]): Promise<void> {
-  if (lines.length === 0) return;
+/**
+ * Of any deployments; lines of one that is gone are left out. Masked and cut before, by a `LineQueue`. Their times are those of this
+ * machine; with a `clock` they are stored by that of the database.
+ */
+export async function appendLogs(
+  db: Database,
+  printed: readonly StoredLine[],
+  clock?: LogClock,
+): Promise<void> {
+  if (printed.length === 0) return;
+  await clock?.compare(db);
+  const lines = printed.map((line) => ({ ...line, at: clock?.toStored(line.at) ?? line.at }));
   try {
     await insertLines(db, lines);
   } catch (error) {
@@ -40,7 +50,8 @@ async function insertLines(db: Database, lines: readonly StoredLine[]): Promise<
       ) with ordinality as l (deployment_id, revision_id, kind, instance, at, level, message, place)
     ), stored as (
       insert into deployment_logs (workspace_id, deployment_id, revision_id, kind, instance, at, level, message)
-      select d.workspace_id, d.id, r.id, l.kind, l.instance, l.at, l.level, l.message
+      -- A clock that was set since it was compared: no line is in the future, where it would hide those that follow it.
+      select d.workspace_id, d.id, r.id, l.kind, l.instance, least(l.at, clock_timestamp()), l.level, l.message
       from given l join deployments d on d.id = l.deployment_id
         left join revisions r on r.id = l.revision_id and r.deployment_id = d.id
       where l.revision_id is null or r.id is not null

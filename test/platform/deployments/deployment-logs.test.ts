@@ -62,6 +62,18 @@ describe('the lines of a deployment', () => {
     expect(await query(deployment, { from: at, to: at })).toEqual(['Served 100%']);
   });
 
+  it('are never in the future, where they would hide from who follows by time what comes after them', async () => {
+    const deployment = await scene.addDeployment();
+    const { id: deploymentId, workspaceId } = deployment;
+    const ahead = new Date(Date.now() + 3_600_000);
+    await append(lineOf(deployment, 'a', { at: ahead }), lineOf(deployment, 'b', { at: ahead }));
+    const page = { workspaceId, deploymentId, kind: 'deploy', limit: 10, order: 'asc' } as const;
+    const last = (await queryLogs(scene.database.store.db, page)).at(-1);
+    expect(last?.at.getTime()).toBeLessThan(ahead.getTime() - 3_000_000);
+    await append(lineOf(deployment, 'c', { at: new Date((last?.at.getTime() ?? 0) + 1) }));
+    expect(await query(deployment, { from: last?.at })).toContain('c');
+  });
+
   it('are those of its workspace alone', async () => {
     const [deployment, other] = [await scene.addDeployment(), await scene.addDeployment()];
     await append(lineOf(deployment, 'a'));

@@ -3,6 +3,7 @@
 import { DomainError } from '../../../base/domain-error.ts';
 import { describeBug, type Log } from '../../../base/log.ts';
 import { appendLogs, type StoredLine } from '../../deployments/deployment-logs.ts';
+import { LogClock } from '../../deployments/log-clock.ts';
 import { LineQueue, type LogLevel, type Mask } from '../../deployments/log-lines.ts';
 import type { Database } from '../../store/database.ts';
 
@@ -65,6 +66,7 @@ type Source = {
 
 class Logs implements DeployLogs {
   readonly #parts: LogsParts;
+  readonly #clock = new LogClock();
   readonly #sources = new Set<Source>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -148,7 +150,7 @@ class Logs implements DeployLogs {
   /** False: the database has not taken them. */
   async #write(lines: readonly StoredLine[]): Promise<boolean> {
     try {
-      await appendLogs(this.#parts.db, lines);
+      await appendLogs(this.#parts.db, lines, this.#clock);
       return true;
     } catch (error) {
       const isAway = error instanceof DomainError && error.kind === 'unavailable';

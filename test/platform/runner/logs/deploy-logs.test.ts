@@ -1,6 +1,6 @@
 // Lines of several deployments on their way to a database: what one prints costs the others nothing, and what is left out is counted.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { DomainError } from '../../../../src/base/domain-error.ts';
 import { queryLogs } from '../../../../src/platform/deployments/deployment-logs.ts';
 import { createDeployLogs } from '../../../../src/platform/runner/logs/deploy-logs.ts';
@@ -15,6 +15,7 @@ beforeAll(async () => {
   scene = await createDeploymentScene();
 });
 afterAll(() => scene?.[Symbol.asyncDispose]());
+afterEach(() => void vi.useRealTimers());
 
 const silent = { warn: () => undefined };
 const plain = (text: string): string => text;
@@ -116,4 +117,26 @@ it('a database that is away for a while gets every line', async () => {
   isAway = false;
   await expect.poll(() => logOf(deployment)).toEqual(['before', 'after']);
   await logs.close();
+});
+
+it('the lines of two runners, one of which has a clock that is ahead, are in the order in which they were printed', async () => {
+  const { deployment, revision } = await addRevision();
+  const { db } = scene.database.store;
+  const beganMs = Date.now();
+  for (const [message, aheadMs] of [
+    ['first', 3_600_000],
+    ['second', -3_600_000],
+    ['third', 0],
+  ] as const) {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadMs });
+    const logs = createDeployLogs({ db, log: silent });
+    logs.open(revision, plain).add(line(message));
+    await logs.close();
+    vi.useRealTimers();
+  }
+  const { id: deploymentId, workspaceId } = deployment;
+  const page = { workspaceId, deploymentId, kind: 'deploy', limit: 10, order: 'asc' } as const;
+  const rows = await queryLogs(db, page);
+  expect(rows.map(({ message }) => message)).toEqual(['first', 'second', 'third']);
+  for (const { at } of rows) expect(Math.abs(at.getTime() - beganMs)).toBeLessThan(60_000);
 });
