@@ -47,21 +47,27 @@ export async function claimDeployments(
   const { rows } = await sql<{ id: string }>`
     update deployments set runner_id = ${runnerId}
     where id in (
-      select d.id from deployments d left join runners n on n.id = d.runner_id
-        left join lateral (
+      select d.id from deployments d left join lateral (
           select b.machine_id from revisions r join builds b on b.id = r.build_id
           where r.deployment_id = d.id and (r.id = d.active_revision_id or r.status in ('AWAITING_DEPLOY', 'DEPLOYING'))
           order by r.number desc limit 1
         ) latest on true
       where d.source = 'internal_source' and d.runner_id is distinct from ${runnerId}
         and case
-          when d.status = 'AWAITING_DELETE' or latest.machine_id is null then ${isLostRunner}
-          else latest.machine_id = ${machineId}
-            and (${isLostRunner} or n.machine_id <> ${machineId})
+          when d.status = 'AWAITING_DELETE' or latest.machine_id is null then not ${isHeld(sql`true`)}
+          else latest.machine_id = ${machineId} and not ${isHeld(sql`n.machine_id = ${machineId}`)}
         end
       for update of d skip locked)
     returning id`.execute(db);
   return rows.map(({ id }) => id);
+}
+
+/**
+ * By a runner that is there. A subquery and no join: when another runner has claimed the row meanwhile, it is evaluated again with that
+ * runner, while a joined row would stay what it was.
+ */
+function isHeld(condition: ReturnType<typeof sql<boolean>>) {
+  return sql<boolean>`exists (select from runners n where n.id = d.runner_id and not ${isLostRunner} and ${condition})`;
 }
 
 /** All that this runner has. A revision whose files are on another machine is not among it: nobody can start it here. */
