@@ -42,7 +42,10 @@ export function createMemoryCheckpoints(): MemoryCheckpoints {
           put.checkpoint_ns === checkpoint_ns &&
           (checkpoint_id === undefined || put.checkpoint_id === checkpoint_id),
       );
-      return found === undefined ? null : read(found);
+      if (found === undefined || checkpoint_id === undefined) return found === undefined ? null : read(found);
+      const ofNamespace = newestFirst().filter((put) => put.thread_id === thread_id);
+      const latest = ofNamespace.find((put) => put.checkpoint_ns === checkpoint_ns) ?? found;
+      return { ...read(found), latest_checkpoint_id: latest.checkpoint_id };
     },
     'checkpoint.list': ({ thread_id, checkpoint_ns, checkpoint_id, before, limit, filter }) =>
       newestFirst()

@@ -45,7 +45,10 @@ export type SaverParts = PutParts & {
   readonly runId?: string;
   /** What a checkpoint has in its metadata besides what the library gives it. */
   describe?(config: GraphConfig): JsonObject;
-  /** Resolves when what is stored from now on comes after this checkpoint, which is the last one; absent: nothing is stored. */
+  /**
+   * Resolves when what is stored from now on comes after this checkpoint, the last one, also where an earlier one is gone on from; absent:
+   * nothing is stored.
+   */
   follow?(checkpointId: string): Promise<void>;
 };
 
@@ -142,7 +145,7 @@ async function loadTuple(
   if (place === undefined) return undefined;
   const stored = await parts.callServer('checkpoint.get', place);
   if (stored === null) return undefined;
-  if (place.checkpoint_id === undefined) await parts.follow?.(stored.checkpoint_id);
+  await parts.follow?.(stored.latest_checkpoint_id ?? stored.checkpoint_id);
   return await completeTuple(parts, serde, await readTuple(serde, stored));
 }
 

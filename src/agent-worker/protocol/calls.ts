@@ -115,6 +115,8 @@ export type StoredCheckpoint = {
   readonly checkpoint_ns: string;
   readonly checkpoint_id: string;
   readonly parent_checkpoint_id?: string;
+  /** Of its namespace, where it was asked for by its id by a call that may write. */
+  readonly latest_checkpoint_id?: string;
   readonly checkpoint: Typed;
   readonly metadata: Typed;
   readonly versions: Readonly<Record<string, string>>;

@@ -54,6 +54,43 @@ it('a run or an update whose machine is far behind fails, and nothing is stored'
   expect(memory.calls.slice(length).filter(({ method }) => method !== 'checkpoint.get')).toEqual([]);
 });
 
+/** An update at the first checkpoint of the run that was made so far ahead. */
+async function forkAhead(ms: number) {
+  const memory = await runAhead(0);
+  const put = memory.calls.find(({ method }) => method === 'checkpoint.put');
+  if (put === undefined) throw new Error('nothing was put');
+  const { checkpoint_id } = put.params as { readonly checkpoint_id: string };
+  const now = Date.now.bind(Date);
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + ms);
+  await startRun(methods, { ...RUN, run_id: 'ahead' }, createCall(memory));
+  clock.mockRestore();
+  const place = { graph_id: 'builder', thread_id: THREAD };
+  const config = JSON.stringify({ configurable: { checkpoint_id } });
+  const calls = memory.calls.length;
+  const update = methods['state.update']?.(
+    { ...place, config, values: '{"steps":["fork"]}', as_node: 'first' },
+    createCall(memory).context,
+  );
+  return { memory, calls, checkpoint_id, update };
+}
+
+it('an update at an old checkpoint is the latest state, also where its machine is behind', async () => {
+  const { memory, update } = await forkAhead(150);
+  const state = JSON.parse((await update)?.state ?? '');
+  expect(state.values.steps.at(-1)).toBe('fork');
+  const place = { graph_id: 'builder', thread_id: THREAD, config: '{}' };
+  const latest = await methods['state.get']?.(place, createCall(memory).context);
+  expect(JSON.parse(latest ?? '').values.steps).toEqual(state.values.steps);
+});
+
+it('an update or a run at an old checkpoint of a machine that is far behind fails, and nothing is stored', async () => {
+  const { memory, calls, checkpoint_id, update } = await forkAhead(3_600_000);
+  await expect(update).rejects.toMatchObject({ name: 'ClockError' });
+  const run = startRun(methods, { ...RUN, checkpoint: { checkpoint_id } }, createCall(memory));
+  await expect(run).rejects.toMatchObject({ name: 'ClockError' });
+  expect(memory.calls.slice(calls).filter(({ method }) => method !== 'checkpoint.get')).toEqual([]);
+});
+
 const THREAD = '22222222-2222-4222-8222-222222222222';
 
 it.each([

@@ -4,7 +4,7 @@ import type { ServerCalls } from '../../../agent-worker/protocol/calls.ts';
 import { DomainError } from '../../../base/domain-error.ts';
 import type { Store } from '../../store/database.ts';
 import { type CheckpointParams, parseCheckpointParams } from './checkpoint-params.ts';
-import { listCheckpoints, readCheckpoint } from './checkpoint-reading.ts';
+import { findLatestId, listCheckpoints, readCheckpoint } from './checkpoint-reading.ts';
 import { removeCheckpoints } from './checkpoint-removal.ts';
 import { type CheckpointScope, requireOwnThread, requireWritable } from './checkpoint-scope.ts';
 import { type CheckpointWriter, createCheckpointWriter } from './checkpoint-writer.ts';
@@ -55,6 +55,9 @@ function createHandlers(
       await writer.settled();
       const found = await readCheckpoint(store.db, params);
       if (params.checkpoint_id === undefined) latest.read(params.checkpoint_ns, found?.checkpoint_id);
+      // What follows it must come after the latest one too.
+      else if (found !== null && scope.isReadOnly !== true)
+        return { ...found, latest_checkpoint_id: await findLatestId(store.db, found) };
       return found;
     },
     async 'checkpoint.list'(params) {

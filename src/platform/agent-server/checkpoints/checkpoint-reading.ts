@@ -22,6 +22,14 @@ export async function readCheckpoint(
   return toCheckpoints(threadId, rows)[0] ?? null;
 }
 
+/** Of the namespace of a checkpoint, which may be it. */
+export async function findLatestId(db: Database, known: StoredCheckpoint): Promise<string> {
+  const { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: id } = known;
+  const place = db.selectFrom('agent_checkpoints').select('checkpoint_id').where('thread_id', '=', threadId);
+  const latest = place.where('checkpoint_ns', '=', ns).orderBy('checkpoint_id', 'desc').limit(1);
+  return (await latest.executeTakeFirst())?.checkpoint_id ?? id;
+}
+
 export type NamedCheckpoint = {
   readonly threadId: string;
   readonly id: string;

@@ -37,7 +37,8 @@ export async function removeRunCheckpoints(trx: Transaction, threadId: string, r
 /** All of a thread that stays, as one call of a worker. Throws DomainError where that may not write any more. */
 export async function removeCheckpoints(trx: Transaction, scope: CheckpointScope): Promise<void> {
   const { threadId } = scope;
-  if (!(await mayWrite(trx, scope))) throw new LateWrite(scope);
+  if (!(await mayWrite(trx, scope)))
+    throw new LateWrite(scope.lease === undefined ? 'run_begun' : 'attempt_ended');
   await trx.deleteFrom('agent_checkpoint_writes').where('thread_id', '=', threadId).execute();
   await trx.deleteFrom('agent_checkpoints').where('thread_id', '=', threadId).execute();
   await trx.deleteFrom('agent_checkpoint_values').where('thread_id', '=', threadId).execute();

@@ -24,13 +24,18 @@ export function requireWritable({ isReadOnly }: CheckpointScope): void {
 
 const FOREIGN = 'A call reaches the checkpoints of its own thread alone';
 
+const LATE = {
+  attempt_ended: 'This attempt of the run has ended: nothing was written',
+  thread_gone: 'The thread was deleted meanwhile: nothing was written',
+  run_begun:
+    'A run of the thread has begun meanwhile: nothing was written. Update the state when it has ended',
+  state_changed:
+    'The state of the thread has changed since this update read it: nothing was written. Read the state, and update it again',
+} as const;
+
 /** The attempt has ended, or an update of the state came too late: nothing was written. */
 export class LateWrite extends DomainError {
-  constructor({ lease }: CheckpointScope) {
-    const reason =
-      lease === undefined
-        ? 'The thread is gone, or a run of it has begun meanwhile'
-        : 'This attempt of the run has ended';
-    super('conflict', `${reason}: nothing was written`);
+  constructor(reason: keyof typeof LATE) {
+    super('conflict', LATE[reason]);
   }
 }

@@ -6,7 +6,7 @@ import type { CheckpointParams } from './checkpoint-params.ts';
 import { type CheckpointScope, LateWrite } from './checkpoint-scope.ts';
 import type { LatestRead } from './latest-read.ts';
 import { ValuePack } from './value-pack.ts';
-import { writeAsRun, writeAsUpdate } from './write-statements.ts';
+import { lockThreadToUpdate, writeAsRun, writeAsUpdate } from './write-statements.ts';
 
 type PutAll = Pick<CheckpointParams['checkpoint.put_all'], 'puts' | 'put_writes'>;
 type Put = PutAll['puts'][number];
@@ -23,7 +23,7 @@ export type CheckpointWriter = {
 const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
 export function createCheckpointWriter(
-  store: Pick<Store, 'db'>,
+  store: Pick<Store, 'db' | 'write'>,
   scope: CheckpointScope,
   latest: LatestRead,
 ): CheckpointWriter {
@@ -55,17 +55,24 @@ export function createCheckpointWriter(
 }
 
 async function write(
-  { db }: Pick<Store, 'db'>,
+  store: Pick<Store, 'db' | 'write'>,
   scope: CheckpointScope,
   { batch, latest }: { readonly batch: Batch; readonly latest: LatestRead },
 ): Promise<void> {
   const { threadId, lease } = scope;
   const given = { threadId, ...batch.toLists() };
-  const [allowed] =
-    lease === undefined
-      ? await writeAsUpdate(db, { ...given, latest: latest.toJson() })
-      : await writeAsRun(db, { ...given, ...lease });
-  if (allowed === undefined) throw new LateWrite(scope);
+  if (lease !== undefined) {
+    const [allowed] = await writeAsRun(store.db, { ...given, ...lease });
+    if (allowed === undefined) throw new LateWrite('attempt_ended');
+    return;
+  }
+  await store.write(async (trx) => {
+    const [thread] = await lockThreadToUpdate(trx, { threadId });
+    if (thread === undefined) throw new LateWrite('thread_gone');
+    if (thread.status === 'busy') throw new LateWrite('run_begun');
+    const [allowed] = await writeAsUpdate(trx, { ...given, latest: latest.toJson() });
+    if (allowed === undefined) throw new LateWrite('state_changed');
+  });
   for (const { ns, id } of batch.places) latest.written(ns, id);
 }
 

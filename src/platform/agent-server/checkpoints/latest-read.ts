@@ -1,5 +1,5 @@
 // What an update of a state is based on: the checkpoints that it has read as the latest ones. A run may begin and end between that read
-// and the write; the update would then hide what the run has stored.
+// and the write, and so may another update; this one would then hide what they have stored.
 
 export class LatestRead {
   readonly #latest = new Map<string, string>();

@@ -4,6 +4,7 @@ import { defineStatement, type Statement } from '../../store/statement.ts';
 import type { Database } from '../../store/database.ts';
 import { type CompiledQuery, sql } from '../../store/sql.ts';
 import type { StatementValue } from '../../store/pool/run-message.ts';
+import type { ThreadStatus } from '../threads/thread-rows.ts';
 
 type Batch = {
   readonly threadId: string;
@@ -29,19 +30,34 @@ export const writeAsRun: Statement<Batch & { readonly runId: string; readonly at
     );
   });
 
-/** A run that is created makes its thread busy; one that has begun and ended meanwhile has left a checkpoint above the one that was read. */
+/** Its transaction holds it until the end: updates of one thread wait for each other, and each sees what those before it have written. */
+export const lockThreadToUpdate: Statement<{ readonly threadId: string }, { readonly status: ThreadStatus }> =
+  defineStatement('lock-agent-thread-to-update', (db, { threadId }) =>
+    db
+      .selectFrom('agent_threads')
+      .select('status')
+      .where('thread_id', '=', threadId)
+      .forNoKeyUpdate()
+      .compile(),
+  );
+
+/**
+ * After that lock, in a statement of its own, which sees what was committed while the lock was waited for. There is nothing above what was
+ * read as the latest, nor above what is written: that would hide the update.
+ */
 export const writeAsUpdate: Statement<Batch & { readonly latest: string }, Written> = defineStatement(
   'write-checkpoints-of-update',
   (db, given) =>
     writeFor(
       db,
       given,
-      sql`select '00000000-0000-0000-0000-000000000000'::uuid as run_id from agent_threads
-        where thread_id = ${given.threadId}::uuid and status <> 'busy' and not exists (
-          select from json_to_recordset(${given.latest}::json) as read (ns text, id text)
-            join agent_checkpoints c on c.thread_id = ${given.threadId}::uuid and c.checkpoint_ns = read.ns
-              and c.checkpoint_id > read.id)
-        for share`,
+      sql`select '00000000-0000-0000-0000-000000000000'::uuid as run_id where not exists (
+        select from (
+          select ns, id from json_to_recordset(${given.latest}::json) as read (ns text, id text)
+          union all
+          select ns, id from json_to_recordset(${given.checkpoints}::json) as made (ns text, id text)
+        ) as known join agent_checkpoints c on c.thread_id = ${given.threadId}::uuid and c.checkpoint_ns = known.ns
+          and c.checkpoint_id > known.id)`,
     ),
 );
 

@@ -194,11 +194,12 @@ const updatedState = z.object({
   values: z.unknown(),
   next: z.array(z.string()),
   tasks: z.array(z.object({ id: z.string(), interrupts: z.array(z.unknown()).optional() })),
+  checkpoint: z.object({ checkpoint_id: z.string().nullish() }).nullish(),
 });
 
-/** For searches. A run that has begun by now has the thread: its end says what the thread has. */
+/** For searches. A run that has begun by now has the thread, and what has followed by now is newer: their end says what the thread has. */
 async function storeState(db: Database, threadId: string, state: string): Promise<void> {
-  const { values, next, tasks } = updatedState.parse(JSON.parse(state));
+  const { values, next, tasks, checkpoint } = updatedState.parse(JSON.parse(state));
   const text = JSON.stringify(values ?? null);
   const interrupts = tasks.flatMap(({ id, interrupts: of = [] }) => (of.length === 0 ? [] : [[id, of]]));
   await db
@@ -214,6 +215,10 @@ async function storeState(db: Database, threadId: string, state: string): Promis
     })
     .where('thread_id', '=', threadId)
     .where('status', '<>', 'busy')
+    .where(
+      sql<boolean>`not exists (select from agent_checkpoints where agent_checkpoints.thread_id = ${threadId}
+        and checkpoint_ns = '' and checkpoint_id > ${checkpoint?.checkpoint_id ?? null}::text)`,
+    )
     .execute();
 }
 

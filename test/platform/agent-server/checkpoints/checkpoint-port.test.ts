@@ -82,7 +82,7 @@ describe('what was put is read', () => {
       ],
     };
     const found = await get('1');
-    expect(found).toEqual(expected);
+    expect(found).toEqual({ ...expected, latest_checkpoint_id: '1' });
     expect(found?.values.find(({ channel }) => channel === 'blob')?.value).toEqual(bytes);
     expect(found?.values.find(({ channel }) => channel === 'messages')?.value).toEqual(json(['\0 é \ud800']));
     expect(await get()).toEqual(expected);
@@ -210,7 +210,7 @@ describe('who may not write', () => {
     await locked.promise;
     const put = port.handle('checkpoint.put', putOf(threadId, '1'));
     const ended = expect(put).rejects.toMatchObject(refused);
-    await untilOneWaits();
+    await untilWaiting(1);
     claimed.resolve();
     await claim;
     await ended;
@@ -247,6 +247,60 @@ describe('who may not write', () => {
     expect(await count('agent_checkpoints', threadId)).toBe(4);
   });
 
+  it('one of two updates that have read the same state, whichever is committed last', async () => {
+    const threadId = await rows.addThread();
+    const latest = { thread_id: threadId, checkpoint_ns: '' };
+    const before = createCheckpointPort(database.store, { threadId });
+    await before.handle('checkpoint.put', putOf(threadId, '1'));
+    const updates = ['2', '3'].map((id) => ({
+      id,
+      port: createCheckpointPort(database.store, { threadId }),
+    }));
+    for (const { port } of updates) await port.handle('checkpoint.get', latest);
+    const [isLocked, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // Both have begun before either of them is committed.
+    const holder = database.store.write(async (trx) => {
+      const row = trx.selectFrom('agent_threads').select('thread_id').where('thread_id', '=', threadId);
+      await row.forUpdate().execute();
+      isLocked.resolve();
+      await mayEnd.promise;
+    });
+    await isLocked.promise;
+    const puts = updates.map(({ id, port }) => port.handle('checkpoint.put', putOf(threadId, id)));
+    const settled = Promise.allSettled(puts);
+    await untilWaiting(2);
+    mayEnd.resolve();
+    await holder;
+    const outcomes = await settled;
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    const message =
+      'The state of the thread has changed since this update read it: nothing was written. Read the state, and update it again';
+    expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { ...refused, message },
+    });
+    expect(await count('agent_checkpoints', threadId)).toBe(2);
+    // It has read what the other one wrote.
+    const again = createCheckpointPort(database.store, { threadId });
+    await again.handle('checkpoint.get', latest);
+    await again.handle('checkpoint.put', putOf(threadId, '4'));
+  });
+
+  it('an update at a named checkpoint that would not be the latest state', async () => {
+    const threadId = await rows.addThread();
+    const place = { thread_id: threadId, checkpoint_ns: '' };
+    const before = createCheckpointPort(database.store, { threadId });
+    for (const id of ['2', '4']) await before.handle('checkpoint.put', putOf(threadId, id));
+    const fork = createCheckpointPort(database.store, { threadId });
+    const read = await fork.handle('checkpoint.get', { ...place, checkpoint_id: '2' });
+    expect([read?.checkpoint_id, read?.latest_checkpoint_id]).toEqual(['2', '4']);
+    // As a process makes it whose clock is behind.
+    const behind = fork.handle('checkpoint.put', putOf(threadId, '3', { parent_checkpoint_id: '2' }));
+    await expect(behind).rejects.toMatchObject(refused);
+    expect(await count('agent_checkpoints', threadId)).toBe(2);
+    await fork.handle('checkpoint.put', putOf(threadId, '5', { parent_checkpoint_id: '2' }));
+    expect((await before.handle('checkpoint.get', place))?.checkpoint_id).toBe('5');
+  });
+
   it('who reads, and who means another thread', async () => {
     const threadId = await rows.addThread();
     const port = createCheckpointPort(database.store, { threadId, isReadOnly: true });
@@ -272,13 +326,13 @@ describe('who may not write', () => {
   });
 });
 
-/** A statement of this database waits for a lock. */
-async function untilOneWaits(): Promise<void> {
+/** So many statements of this database wait for a lock. */
+async function untilWaiting(statements: number): Promise<void> {
   for (;;) {
     const waiting = database.owner.db
       .selectFrom('pg_locks' as never)
       .where('granted' as never, '=', false as never);
-    if ((await waiting.selectAll().execute()).length > 0) return;
+    if ((await waiting.selectAll().execute()).length >= statements) return;
   }
 }
 

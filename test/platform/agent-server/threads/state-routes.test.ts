@@ -192,6 +192,27 @@ describe('POST state', () => {
     expect(read).toMatchObject({ values: { a: 'x\0' }, interrupts: { t: [{ value: 1 }] }, status: 'idle' });
   });
 
+  it('that another one has followed leaves to searches what that one has stored', async () => {
+    const thread = await addThread();
+    const port = createCheckpointPort(api.database.store, { threadId: thread });
+    const write = async (id: string) => {
+      await port.handle('checkpoint.put', putOf(thread, id));
+      const checkpoint = { thread_id: thread, checkpoint_ns: '', checkpoint_id: id };
+      return {
+        configurable: checkpoint,
+        state: JSON.stringify({ values: { by: id }, next: [], tasks: [], checkpoint }),
+      };
+    };
+    api.calls['state.update'] = async () => {
+      const first = await write('1');
+      api.calls['state.update'] = () => write('2');
+      expect((await update(thread, { values: {} })).status).toBe(200);
+      return first;
+    };
+    expect((await update(thread, { values: {} })).status).toBe(200);
+    expect((await api.ask('GET', `/threads/${thread}`)).body.values).toEqual({ by: '2' });
+  });
+
   it('ends an interruption where nothing is left to do', async () => {
     const thread = await api.rows.addThread({ status: 'interrupted', metadata: { graph_id: 'agent' } });
     api.calls['state.update'] = async () => ({ configurable: {}, state: STATE });
