@@ -177,6 +177,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/assistants/assistant-routes.test.ts',
   'src/platform/agent-server/assistants/assistant-search.ts':
     'test/platform/agent-server/assistants/assistant-routes.test.ts',
+  'src/platform/agent-server/assistants/version-limits.ts':
+    'test/platform/agent-server/assistants/assistant-routes.test.ts',
   'src/platform/agent-server/assistants/assistant-text.ts':
     'test/platform/agent-server/assistants/assistant-routes.test.ts',
   'src/platform/agent-server/assistants/assistant-writing.ts':
@@ -222,6 +224,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/agent-server/streams/thread-stream.test.ts',
   'src/platform/agent-server/queue/lone-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/patience.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
+  'src/platform/agent-server/queue/renewal.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-control.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/start-parameters.ts': 'test/platform/agent-server/queue/run-queue.test.ts',

@@ -112,7 +112,7 @@ const patchRoute = ({ gate, deployment }: AssistantParts): Route =>
     body: change,
     bodyRules: ASSISTANT_BODY,
     responses: { 200: assistantResponse },
-    failures: [404],
+    failures: [404, 409],
     async prepare(call) {
       const id = idOf(deployment, call.params.assistant_id);
       const { graph_id, config, context, metadata, name, description } = call.body;
@@ -131,7 +131,7 @@ const patchRoute = ({ gate, deployment }: AssistantParts): Route =>
       };
       const metadata = metadataOf(value);
       const all = metadata === undefined ? changed : { ...changed, metadata };
-      return { body: await patchAssistant(db, id, all, filter) };
+      return { body: await patchAssistant(db, { id, changed: all }, filter) };
     },
   });
 

@@ -7,6 +7,7 @@ import { type Filter, whereVisible } from '../access/filters.ts';
 import { MAX_METADATA_BYTES, requireSmallMetadata } from '../metadata.ts';
 import { noAssistant } from './assistant-route.ts';
 import { assistantText } from './assistant-text.ts';
+import { requireRoomForVersions, VERSION_LIMITS, type VersionLimits } from './version-limits.ts';
 
 /** What a version consists of; JSON as text. */
 export type AssistantVersion = {
@@ -49,11 +50,19 @@ export async function createAssistant(
   return row.text;
 }
 
-/** In a transaction of the caller. What is left out stays as it is in the active version; metadata is merged. */
+export type AssistantChange = {
+  readonly id: string;
+  readonly changed: Partial<AssistantVersion>;
+  readonly limits?: VersionLimits;
+};
+
+/**
+ * In a transaction of the caller. What is left out stays as it is in the active version; metadata is merged. Throws DomainError `conflict`
+ * where the assistant has as many versions as it may.
+ */
 export async function patchAssistant(
   db: Database,
-  id: string,
-  { metadata, ...replaced }: Partial<AssistantVersion>,
+  { id, changed: { metadata, ...replaced }, limits = VERSION_LIMITS }: AssistantChange,
   filter: Filter | undefined,
 ): Promise<string> {
   await lockAssistant(db, id, filter);
@@ -76,6 +85,7 @@ export async function patchAssistant(
         .where('assistant_id', '=', id),
     )
     .execute();
+  await requireRoomForVersions(db, id, limits);
   return text;
 }
 

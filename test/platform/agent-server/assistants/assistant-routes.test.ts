@@ -1,4 +1,5 @@
 // `/assistants` over a real database: versions, what users see of each other, and what happens at once.
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Auth } from '@langchain/langgraph-sdk/auth';
 import '../../../../src/platform/agent-server/assistants/assistant-graph-routes.ts';
@@ -6,13 +7,15 @@ import '../../../../src/platform/agent-server/assistants/assistant-list-routes.t
 import '../../../../src/platform/agent-server/assistants/assistant-route.ts';
 import '../../../../src/platform/agent-server/assistants/assistant-search.ts';
 import '../../../../src/platform/agent-server/assistants/assistant-text.ts';
-import '../../../../src/platform/agent-server/assistants/assistant-writing.ts';
+import { patchAssistant } from '../../../../src/platform/agent-server/assistants/assistant-writing.ts';
+import '../../../../src/platform/agent-server/assistants/version-limits.ts';
 import { defaultAssistantId } from '../../../../src/platform/agent-server/assistants/assistant-id.ts';
 import { createAssistantRoutes } from '../../../../src/platform/agent-server/assistants/assistant-routes.ts';
 import { ensureDefaultAssistants } from '../../../../src/platform/agent-server/assistants/default-assistants.ts';
 import { WorkerError } from '../../../../src/platform/agent-server/workers/worker-error.ts';
 import type { Gate } from '../../../../src/platform/agent-server/access/gate.ts';
 import type { Route } from '../../../../src/platform/api/route.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { handlerGate, openGate, ownerAuth } from '../../../support/agent-gate.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
 
@@ -281,6 +284,36 @@ describe('what is too large', () => {
     await db.insertInto('agent_assistant_versions').values(rows).execute();
     expect((await ask('POST', `/assistants/${id}/versions`, {})).status).toBe(400);
     expect((await ask('POST', `/assistants/${id}/versions`, { limit: 1, offset: 4 })).body).toHaveLength(1);
+  });
+
+  it('is no further version: of more than an assistant may have', async () => {
+    const { assistant_id: id } = await create();
+    const { db } = api.database.store;
+    const addVersions = sql`insert into agent_assistant_versions
+      (assistant_id, version, graph_id, name, config, context, metadata)
+      select ${id}, version, 'agent', 'a', '{}', '{}', '{}' from generate_series(2, 9999) as version`;
+    await addVersions.execute(db);
+    const change = (name: string) => ask('PATCH', `/assistants/${id}`, { name });
+    expect(await change('last')).toMatchObject({ status: 200, body: { version: 10_000 } });
+    const { status, body } = await change('one more');
+    const detail =
+      'An assistant has at most 10000 versions: create another assistant for further changes, or delete this one with all its versions';
+    expect([status, body.detail]).toEqual([409, detail]);
+    expect((await ask('GET', `/assistants/${id}`)).body).toMatchObject({ version: 10_000, name: 'last' });
+    // Going back makes none.
+    expect((await ask('POST', `/assistants/${id}/latest`, { version: 1 })).status).toBe(200);
+  });
+
+  it('is no further version: of more bytes than an assistant may have in all of them', async () => {
+    const text = randomBytes(100_000).toString('base64');
+    const id = String((await create({ config: { configurable: { text } } }))['assistant_id']);
+    const limits = { versions: 100, bytes: 300_000 };
+    const change = (name: string) =>
+      api.database.store.write((trx) => patchAssistant(trx, { id, changed: { name }, limits }, undefined));
+    await change('second');
+    const message = expect.stringMatching(/at most 300000 bytes together, .*: create another assistant/);
+    await expect(change('third')).rejects.toMatchObject({ kind: 'conflict', message });
+    expect((await ask('GET', `/assistants/${id}`)).body).toMatchObject({ version: 2, name: 'second' });
   });
 
   it('is no metadata, also not bit by bit', async () => {
