@@ -4,11 +4,13 @@ import { describeBug } from '../../../base/log.ts';
 import type { Cancellation } from '../runs/run-rows.ts';
 import type { RunNotice, RunNotices } from '../streams/run-notices.ts';
 import type { Backlog } from './backlog.ts';
-import { type Claim, claimLoneRuns, claimRun, claimRuns, renewLeases, RENEWAL_MS } from './claims.ts';
+import { type Claim, claimLoneRuns, claimRun, claimRuns, RENEWAL_MS } from './claims.ts';
 import { type Concluded, type Conclusion, executeRun } from './conclusion.ts';
 import type { KnownStart } from './execution.ts';
 import { LonePlaces } from './lone-places.ts';
 import { waitAtMost } from './patience.ts';
+import { RecentCancellations } from './recent-cancellations.ts';
+import { renewRuns } from './renewal.ts';
 import { createReservedPlace, type OfferedRun, type ReservedPlace } from './reserved-place.ts';
 import { RunControl } from './run-control.ts';
 import { RunPlaces } from './run-places.ts';
@@ -68,8 +70,7 @@ class ProcessQueue implements RunQueue {
   readonly #places: RunPlaces;
   readonly #lone: LonePlaces;
   readonly #running = new Map<string, Running>();
-  /** While places are reserved: runs that somebody has cancelled, and that this process may be about to start. */
-  readonly #cancelled = new Set<string>();
+  readonly #cancelled = new RecentCancellations();
   readonly #upkeep: Upkeep;
   #renewal: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -125,19 +126,22 @@ class ProcessQueue implements RunQueue {
   reserve(party: string): ReservedPlace | undefined {
     // Where runs wait for a place, they come first.
     if (this.#isDraining || this.#isWanted || !this.#places.reserve(party)) return undefined;
+    const watch = this.#cancelled.watch();
     return createReservedPlace({
       owner: this.#parts.owner,
       onStart: (claim, known) => {
         this.#start(claim, known);
-        if (this.#cancelled.has(claim.run_id)) void this.#renew();
+        if (this.#cancelled.mayHave(claim.run_id, watch)) void this.#renew();
       },
-      onRelease: () => this.#release(party),
+      onRelease: () => {
+        this.#cancelled.end(watch);
+        this.#release(party);
+      },
     });
   }
 
   #release(party: string): void {
     this.#places.release(party);
-    if (this.#places.reserved === 0) this.#cancelled.clear();
     if (this.#isWanted) this.wake();
   }
 
@@ -203,7 +207,7 @@ class ProcessQueue implements RunQueue {
     if (notice.kind === 'new') this.wake();
     else if (notice.kind === 'cancel' || notice.kind === 'ended') {
       if (this.#running.has(notice.runId)) void this.#renew();
-      else if (notice.kind === 'cancel' && this.#places.reserved > 0) this.#cancelled.add(notice.runId);
+      else if (notice.kind === 'cancel') this.#cancelled.add(notice.runId);
     }
   }
 
@@ -241,23 +245,8 @@ class ProcessQueue implements RunQueue {
     if (!isLast || isHeldUp || this.#isWanted || this.#lone.isWanted) this.wake();
   }
 
-  /** Finds out which runs this process has lost, and which somebody has cancelled. */
-  async #renew(): Promise<void> {
-    const { store, owner, log } = this.#parts;
-    const known = [...this.#running.values()];
-    if (known.length === 0) return;
-    try {
-      const ids = known.map(({ claim }) => claim.run_id);
-      const held = new Map((await renewLeases(store.db, owner, ids)).map((one) => [one.run_id, one]));
-      for (const { claim, control } of known) {
-        const row = held.get(claim.run_id);
-        // It may have ended meanwhile.
-        if (row?.attempt !== claim.attempt) control.end('lost');
-        else if (row.cancellation !== null) control.end(row.cancellation);
-      }
-    } catch (error) {
-      log.warn(describeBug(error), 'the leases of runs could not be renewed');
-    }
+  #renew(): Promise<void> {
+    return renewRuns(this.#parts, [...this.#running.values()]);
   }
 
   stop(): void {
