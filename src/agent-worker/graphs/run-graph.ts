@@ -20,7 +20,7 @@ import {
 import { createRunProgress, type RunProgress } from './run-progress.ts';
 import { findStartPoint, type StartPoint } from './run-start-point.ts';
 import { streamRun } from './run-stream.ts';
-import { createFeedbackEvent, createTracer } from './tracing.ts';
+import { createFeedbackEvent, createTracer, hasTracingAccount } from './tracing.ts';
 
 export type RunParts = {
   readonly library: Library;
@@ -75,7 +75,7 @@ export async function runGraph(
 }
 
 async function execute(run: Run): Promise<RunEnd> {
-  const { params, graph, saver, context, signal, library } = run;
+  const { params, graph, saver, signal } = run;
   signal.throwIfAborted();
   const progress = createRunProgress();
   const start = await findStartPoint(params, graph, saver);
@@ -84,10 +84,18 @@ async function execute(run: Run): Promise<RunEnd> {
   // The library tells of a checkpoint when it starts the step that follows.
   if (mayStopAfterNode(run))
     progress.set(await graph.getState({ configurable: { thread_id: params.thread_id } }));
-  if (params.feedback_keys !== undefined && params.feedback_keys.length > 0) {
-    await context.emit([await createFeedbackEvent(library, params.run_id, params.feedback_keys)]);
-  }
+  await emitFeedback(run);
   return progress.end();
+}
+
+async function emitFeedback({ params, context, library }: Run): Promise<void> {
+  const { run_id: runId, feedback_keys: keys = [] } = params;
+  if (keys.length === 0) return;
+  if (hasTracingAccount()) return await context.emit([await createFeedbackEvent(library, runId, keys)]);
+  context.log(
+    'warn',
+    `run ${runId}: feedback_keys have no effect, because no variable of the deployment names a tracing account: set LANGSMITH_ENDPOINT and LANGSMITH_API_KEY`,
+  );
 }
 
 function mayStopAfterNode({ params, graph }: Run): boolean {

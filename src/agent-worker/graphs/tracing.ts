@@ -12,6 +12,17 @@ type FeedbackClient = {
   createPresignedFeedbackToken(runId: string, key: string): Promise<{ readonly url: string }>;
 };
 
+/** An address to send to, or a key, with which the client's own address is meant. */
+const ACCOUNT = ['ENDPOINT', 'API_KEY', 'RUNS_ENDPOINTS'].flatMap((name) => [
+  `LANGSMITH_${name}`,
+  `LANGCHAIN_${name}`,
+]);
+
+/** Without an account among the variables the client would try the host of its vendor: nothing is sent anywhere then. */
+export function hasTracingAccount(): boolean {
+  return ACCOUNT.some((name) => (process.env[name] ?? '').trim() !== '');
+}
+
 const SWITCHES = ['LANGSMITH_TRACING_V2', 'LANGCHAIN_TRACING_V2', 'LANGSMITH_TRACING', 'LANGCHAIN_TRACING'];
 
 /**
@@ -24,7 +35,7 @@ export async function createTracer(
   hidden: ReadonlySet<string>,
 ): Promise<object | undefined> {
   const { langsmith_project: project, langsmith_example_id: example } = configurable;
-  const hasProject = typeof project === 'string' && project !== '';
+  const hasProject = typeof project === 'string' && project !== '' && hasTracingAccount();
   if (!hasProject && !SWITCHES.some((name) => process.env[name] === 'true')) return undefined;
   const module = await library.importOptional('@langchain/core/tracers/tracer_langchain');
   const Tracer = module?.['LangChainTracer'] as Tracer | undefined;
@@ -39,7 +50,7 @@ export async function createTracer(
   return new Tracer({ metadata, replicas });
 }
 
-/** An address for each key where users leave feedback about the run. */
+/** An address for each key where users leave feedback about the run. Asks the account, which there must be. */
 export async function createFeedbackEvent(
   library: Library,
   runId: string,

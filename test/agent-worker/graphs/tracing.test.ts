@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { loadTestGraphs, startRun } from '../../support/agent-runs.ts';
+import { createCall, loadTestGraphs, startRun } from '../../support/agent-runs.ts';
 
 const SECRET = 'T0KEN-of-ann';
 const bodies: string[] = [];
@@ -60,5 +60,39 @@ describe('the keys for feedback', () => {
     const { events } = await startRun(methods, run);
     expect(events.at(-1)).toEqual({ event: 'feedback', data: { helpful: 'http://feedback.test/1' } });
     expect(await sent('helpful')).toContain('/feedback/tokens');
+  });
+});
+
+describe('without a tracing account', () => {
+  it('neither feedback keys nor a project of the client has anybody contacted', async () => {
+    for (const name of Object.keys(process.env).filter((key) => /^LANG(SMITH|CHAIN)_/.test(key)))
+      vi.stubEnv(name, undefined);
+    const contacted: string[] = [];
+    vi.stubGlobal('fetch', async (url: string | URL) => {
+      contacted.push(String(url));
+      return new Response('{"url":"http://other.test"}');
+    });
+    const methods = await loadTestGraphs('builder');
+    const call = createCall();
+    const logged: string[] = [];
+    const context = {
+      ...call.context,
+      log: (level: string, message: string) => logged.push(`${level} ${message}`),
+    };
+    const configurable = { langsmith_project: 'mine' };
+    const run = {
+      graph_id: 'builder',
+      input: { steps: [] },
+      feedback_keys: ['helpful'],
+      config: { configurable },
+    };
+    const { events, end } = await startRun(methods, run, { ...call, context });
+    expect(end.status).toBe('success');
+    expect(events.map(({ event }) => event)).not.toContain('feedback');
+    expect(logged).toEqual([expect.stringMatching(/^warn run .* feedback_keys have no effect/)]);
+    const client = await import('langsmith');
+    await new client.Client().awaitPendingTraceBatches();
+    expect(contacted).toEqual([]);
+    vi.unstubAllGlobals();
   });
 });
