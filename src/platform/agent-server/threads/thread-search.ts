@@ -151,7 +151,8 @@ function findThreads(db: Reader, wanted: Conditions, filter: Filter | undefined)
   if (values !== undefined && values !== null && Object.keys(values).length > 0)
     query = query.where(sql<boolean>`searched_values @> ${toSearchable(JSON.stringify(values))}::jsonb`);
   if (status !== undefined && status !== null) query = query.where('status', '=', status);
-  if (ids !== undefined && ids !== null && ids.length > 0)
+  // An empty list names no thread.
+  if (ids !== undefined && ids !== null)
     query = query.where('thread_id', '=', sql<string>`any(${ids}::uuid[])`);
   return query;
 }

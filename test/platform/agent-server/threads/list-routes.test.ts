@@ -53,12 +53,14 @@ describe('POST /threads/search', () => {
     [{ metadata: { owner: 'alice' } }, ['two', 'one']],
     [{ metadata: { tags: ['y'] } }, ['one']],
     [{ metadata: { owner: 'nobody' } }, []],
+    [{ ids: [] }, []],
+    [{ ids: [], status: 'idle' }, []],
     [{ values: { n: 1 } }, ['one']],
     [{ values: { messages: [{ content: 'b' }] } }, ['one']],
     [{ values: { n: 2 } }, []],
     [{ status: 'interrupted' }, ['two']],
     [{ limit: 1, offset: 1 }, ['two']],
-    [{ ids: [], metadata: null, status: null }, ['three', 'two', 'one']],
+    [{ ids: null, metadata: null, status: null }, ['three', 'two', 'one']],
   ])('%j', async (body, expected) => {
     expect(await search(body)).toEqual(expected);
   });
