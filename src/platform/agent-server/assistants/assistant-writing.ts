@@ -7,7 +7,7 @@ import { type Filter, whereVisible } from '../access/filters.ts';
 import { MAX_METADATA_BYTES, requireSmallMetadata } from '../metadata.ts';
 import { noAssistant } from './assistant-route.ts';
 import { assistantText } from './assistant-text.ts';
-import { requireRoomForVersions, VERSION_LIMITS, type VersionLimits } from './version-limits.ts';
+import { requireFewVersions, VERSION_LIMITS, type VersionLimits } from './version-limits.ts';
 
 /** What a version consists of; JSON as text. */
 export type AssistantVersion = {
@@ -85,7 +85,7 @@ export async function patchAssistant(
         .where('assistant_id', '=', id),
     )
     .execute();
-  await requireRoomForVersions(db, id, limits);
+  await requireFewVersions(db, id, limits);
   return text;
 }
 

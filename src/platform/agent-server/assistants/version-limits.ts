@@ -15,7 +15,7 @@ export const VERSION_LIMITS: VersionLimits = { versions: 10_000, bytes: 256 * 10
 const CURE = 'create another assistant for further changes, or delete this one with all its versions';
 
 /** With the version that was just written, in its transaction, which is rolled back where this throws DomainError `conflict`. */
-export async function requireRoomForVersions(db: Database, id: string, limits: VersionLimits): Promise<void> {
+export async function requireFewVersions(db: Database, id: string, limits: VersionLimits): Promise<void> {
   const found = await db
     .selectFrom('agent_assistant_versions')
     .select([
