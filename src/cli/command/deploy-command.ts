@@ -45,7 +45,7 @@ export const deployCommand = {
       text: 'graph configuration file, relative to DIR',
       fallback: 'langgraph.json',
     },
-    'env-file': {
+    'secrets-file': {
       type: 'string',
       value: 'FILE',
       text: 'secrets, NAME=value on each line; by default what `env` of the configuration file names',
@@ -84,7 +84,7 @@ export const deployCommand = {
     'The progress goes to standard error, the result to standard output.',
   ],
   examples: [
-    'sallyport deploy . --name support-agent --env-file secrets.env',
+    'sallyport deploy . --name support-agent --secrets-file secrets.env',
     'sallyport deploy logs support-agent --follow',
     'sallyport deploy rollback support-agent',
   ],

@@ -42,6 +42,16 @@ function parseUrl(flag: string | undefined, variable: string | undefined): URL {
   return url;
 }
 
+/** Files that hold a key, whether or not it is the one that is used: they are no part of a source. */
+export function namedKeyFiles(
+  flags: Values<typeof connectionOptions>,
+  env: NodeJS.ProcessEnv,
+): readonly string[] {
+  return [flags['api-key-file'], env['SALLYPORT_API_KEY_FILE']].filter(
+    (file): file is string => file !== undefined && file !== '' && file !== '-',
+  );
+}
+
 async function readKey(flags: Values<typeof connectionOptions>, env: NodeJS.ProcessEnv): Promise<Secret> {
   if (flags['api-key'] !== undefined) return parseKey(flags['api-key'], '--api-key');
   if (flags['api-key-file'] !== undefined) return readKeyFile(flags['api-key-file'], '--api-key-file');

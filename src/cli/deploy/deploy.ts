@@ -5,7 +5,7 @@ import { missing, parseCommandLine, unexpected, type Values } from '../command/d
 import { connectionOptions, deployCommand } from '../command/deploy-command.ts';
 import { refuseRuntimeSwitches } from '../process/runtime-switches.ts';
 import { unknownVariableWarnings } from '../unknown-variables.ts';
-import { isExposed, readConnection } from './connection.ts';
+import { isExposed, namedKeyFiles, readConnection } from './connection.ts';
 import { ControlPlane, type Deployment } from './control-plane.ts';
 import { deployDirectory } from './directory-deployment.ts';
 import { printLogs } from './log-reading.ts';
@@ -40,7 +40,7 @@ const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
 ]);
 
 const DEPLOYING: Action = {
-  options: ['name', 'config', 'env-file', 'proxy-profile', 'install-command', 'build-command', 'no-wait'],
+  options: ['name', 'config', 'secrets-file', 'proxy-profile', 'install-command', 'build-command', 'no-wait'],
   operands: [0, 1],
   run: deploy,
 };
@@ -50,6 +50,7 @@ const OF_ALL: readonly string[] = ['json', ...Object.keys(connectionOptions)];
 /** Exit code 0: done; 1: something failed; 2: something must be corrected. */
 export async function run(args: readonly string[]): Promise<number> {
   refuseRuntimeSwitches(process.env);
+  refuseEnvFile(args);
   const { values: flags, operands: all } = parseCommandLine(deployCommand, args);
   const [name, ...rest] = all;
   const named = name === undefined ? undefined : ACTIONS.get(name);
@@ -68,6 +69,13 @@ export async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     throw toInputError(error);
   }
+}
+
+/** Node reads this option itself, wherever it is, and starts with the NODE_OPTIONS of the file, whoever wrote it. */
+function refuseEnvFile(args: readonly string[]): void {
+  const given = args.find((arg) => /^--env-file(?:-if-exists)?(?:=|$)/.test(arg));
+  if (given !== undefined)
+    throw new InputError(`${given.replace(/=.*/s, '')} is an option of Node: give --secrets-file FILE`);
 }
 
 /** Throws an InputError: an option that has no effect was meant to have one. */
@@ -100,7 +108,8 @@ function toInputError(error: unknown): unknown {
 
 async function deploy({ plane, flags, operands: [directory = '.'], output }: Given): Promise<number> {
   const source = await readSourceDirectory({
-    ...{ directory, config: flags.config, envFile: flags['env-file'], variables: process.env },
+    ...{ directory, config: flags.config, secretsFile: flags['secrets-file'], variables: process.env },
+    keyFiles: namedKeyFiles(flags, process.env),
   });
   const chosen = {
     ...{ name: flags.name, proxyProfile: flags['proxy-profile'], waits: flags['no-wait'] !== true },

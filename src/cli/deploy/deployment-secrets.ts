@@ -1,4 +1,4 @@
-// The secrets that a deployment gets: the variables of --env-file or, without it, those that `env` of the graph configuration file
+// The secrets that a deployment gets: the variables of --secrets-file or, without it, those that `env` of the graph configuration file
 // names and this machine has. A map there is a part of the source, and no secret.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -19,7 +19,7 @@ export type DeploymentSecrets = {
 };
 
 type Sources = {
-  readonly envFile: string | undefined;
+  readonly secretsFile: string | undefined;
   /** `env` of the graph configuration file, and where that file is. */
   readonly declared: unknown;
   readonly directory: string;
@@ -51,13 +51,13 @@ type Found = {
 };
 
 async function readSources(
-  { envFile, declared, variables }: Sources,
+  { secretsFile, declared, variables }: Sources,
   file: string | undefined,
 ): Promise<Found> {
-  if (envFile !== undefined) {
-    const values = await readVariables(envFile);
-    if (values === undefined) throw new InputError(`--env-file: ${envFile} does not exist`);
-    return { values: requireAll(values, declared, envFile), notes: [] };
+  if (secretsFile !== undefined) {
+    const values = await readVariables(secretsFile);
+    if (values === undefined) throw new InputError(`--secrets-file: ${secretsFile} does not exist`);
+    return { values: requireAll(values, declared, secretsFile), notes: [] };
   }
   if (file !== undefined) {
     const values = await readVariables(file);

@@ -55,7 +55,7 @@ export async function call(to: ApiConnection, { method, path, query, body }: Cal
       : { 'Content-Type': 'application/json', 'Content-Length': content.length }),
   };
   const sent = open(url, { method, headers, timeout: TIMEOUT_MS });
-  const reply = await receive(sent, url, TIMEOUT_MS, async () => void sent.end(content));
+  const reply = await receive(sent, url, TIMEOUT_MS, async () => void sent.end(content)).catch(withCure);
   return accept(reply, `${method} ${path}`);
 }
 
@@ -70,6 +70,16 @@ export async function putContent(address: URL, content: Readable, bytes: number)
   const sent = open(address, { method: 'PUT', headers, timeout: UPLOAD_IDLE_MS });
   const reply = await receive(sent, address, undefined, () => pipeline(content, sent));
   accept(reply, 'the upload');
+}
+
+/** EPROTO: TLS is not spoken there. */
+const NOBODY_THERE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'EPROTO']);
+
+/** Of the platform alone: nobody sets the address of an upload. */
+function withCure(error: unknown): never {
+  if (!(error instanceof TransportError) || !NOBODY_THERE.has(String(codeOf(error.cause)))) throw error;
+  const cure = 'start the platform, or correct --host-url or SALLYPORT_API_URL';
+  throw new TransportError(`${error.message}: ${cure}`, { cause: error.cause });
 }
 
 type Reply = { readonly status: number; readonly retryAfter: string | undefined; readonly text: string };
@@ -134,7 +144,7 @@ function accept({ status, retryAfter, text }: Reply, what: string): unknown {
       `${what} is redirected (${status}): set --host-url to the platform itself`,
       status,
     );
-  if (document === INVALID && status === 404)
+  if (status === 404 && isForeign(document))
     throw new CallRejected(
       `${what}: 404, and not from a platform: check --host-url or SALLYPORT_API_URL`,
       status,
@@ -145,6 +155,13 @@ function accept({ status, retryAfter, text }: Reply, what: string): unknown {
 }
 
 const INVALID = Symbol('invalid');
+
+/** A 404 of something else than the API of a platform: a page, a gateway of sandboxes or deployments, metrics. */
+function isForeign(document: unknown): boolean {
+  const detail = (document as { readonly detail?: unknown } | undefined)?.detail;
+  if (typeof detail !== 'string') return !Array.isArray(detail);
+  return /^(?:There is no such path|No target has this name)/.test(detail);
+}
 
 function parseDocument(text: string): unknown {
   if (text.trim() === '') return undefined;

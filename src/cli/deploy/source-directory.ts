@@ -18,13 +18,15 @@ export type SourceDirectory = DeploymentSecrets & {
 export type DirectoryFlags = {
   readonly directory: string;
   readonly config: string | undefined;
-  readonly envFile: string | undefined;
+  readonly secretsFile: string | undefined;
+  /** Files of API keys. */
+  readonly keyFiles: readonly string[];
   readonly variables: NodeJS.ProcessEnv;
 };
 
 /** Throws an InputError for what cannot be deployed. */
 export async function readSourceDirectory(flags: DirectoryFlags): Promise<SourceDirectory> {
-  const { directory, config = 'langgraph.json', envFile, variables } = flags;
+  const { directory, config = 'langgraph.json', secretsFile, variables } = flags;
   const root = await realpath(directory).catch((cause: unknown) => {
     throw new InputError(`${directory} cannot be read (${String(codeOf(cause))})`, { cause });
   });
@@ -44,19 +46,23 @@ export async function readSourceDirectory(flags: DirectoryFlags): Promise<Source
       `${file}: graphs must name at least one graph, such as {"agent": "./agent.ts:graph"}`,
     );
   const secrets = await readDeploymentSecrets({
-    ...{ envFile, declared: document['env'], directory: dirname(file), variables },
+    ...{ secretsFile, declared: document['env'], directory: dirname(file), variables },
   });
-  // Its variables are sent as secrets. In the archive they would be stored in plaintext.
-  const sent = [secrets.file, envFile === undefined ? undefined : resolve(envFile)];
-  const leftOut = sent.flatMap((one) =>
-    one === undefined ? [] : [relative(root, one).split(sep).join('/')],
-  );
+  // In the archive they would be stored in plaintext, and the deployment could read them.
+  const secret = [secrets.file, secretsFile, ...flags.keyFiles].filter((one) => one !== undefined);
+  const leftOut = await Promise.all(secret.map((one) => pathBelow(root, one)));
   const files = await findSourceFiles(root, leftOut);
   if (!files.paths.includes(configPath))
     throw new InputError(
       `${join(root, configPath)} would not be packed: it is a link, or .gitignore or .dockerignore names it`,
     );
   return { ...secrets, root, configPath, files };
+}
+
+/** Of a file, with `/`. The root has no links in its path, so the path of the file may have none either. */
+async function pathBelow(root: string, file: string): Promise<string> {
+  const real = await realpath(file).catch(() => resolve(file));
+  return relative(root, real).split(sep).join('/');
 }
 
 /** A name that the control plane accepts, of a directory. */

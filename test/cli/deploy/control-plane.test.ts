@@ -119,6 +119,19 @@ describe('a response', () => {
   });
 });
 
+it.each([
+  { detail: { error: 'NotFound', message: 'No target has this name' } },
+  { detail: 'No target has this name' },
+  { detail: 'There is no such path: the metrics are at /metrics, the readiness is at /ok' },
+  { detail: 'There is no such path. See /openapi.json', code: 'no_route' },
+])('a 404 of another listener names the option: %j', async (body) => {
+  await using plane = await FakeControlPlane.start();
+  plane.interferences.push([/^GET/, { status: 404, body }]);
+  await expect(connect(plane.url).list()).rejects.toThrow(
+    'GET /v2/deployments: 404, and not from a platform: check --host-url or SALLYPORT_API_URL',
+  );
+});
+
 it('all pages of a list are read', async () => {
   await using plane = await FakeControlPlane.start();
   for (let n = 0; n < 101; n += 1)

@@ -1,5 +1,5 @@
 // `sallyport deploy` as a process, against a control plane on loopback.
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FakeControlPlane } from '../../support/fake-control-plane.ts';
@@ -80,10 +80,17 @@ describe('deploy DIR', () => {
     expect(stderr).toMatch(/left out, because the platform sets it: LANGSMITH_API_KEY/);
   });
 
-  it('packs the sources, and not the file of the secrets', async () => {
+  it('packs the sources, and neither the files of secrets nor those of API keys', async () => {
     await using scratch = await createDirectory();
     await using plane = await FakeControlPlane.start();
-    expect(await deploy(plane, [scratch.app, '--no-wait'])).toMatchObject({ code: 0 });
+    await writeFile(join(scratch.app, 'key'), `${KEY}\n`);
+    await writeFile(join(scratch.app, 'admin-key'), `${KEY}\n`);
+    await writeFile(join(scratch.app, 'secrets.env'), `TOKEN=${SECRET}\n`);
+    const link = join(scratch.path, 'link');
+    await symlink(scratch.app, link);
+    const secrets = ['--secrets-file', join(link, 'secrets.env'), '--api-key-file', join(link, 'key')];
+    const env = { SALLYPORT_API_KEY_FILE: join(scratch.app, 'admin-key') };
+    expect(await deploy(plane, [link, '--no-wait', ...secrets], env)).toMatchObject({ code: 0 });
     await using work = await createScratch();
     await writeFile(join(work.path, 'source.tgz'), plane.uploads[0] ?? '');
     const { stdout } = await runToEnd('tar', ['-tzf', 'source.tgz'], { cwd: work.path });
@@ -102,7 +109,7 @@ describe('deploy DIR', () => {
     const file = await scratch.write('secrets', `TOKEN=${SECRET}\nEMPTY=\n`);
     const key = await scratch.write('key', `${KEY}\n`);
     const workspace = 'b2f7b8a4-8f53-4a5c-9d5b-2f0a6d3c1e11';
-    const options = ['--env-file', file, '--proxy-profile', 'models', '--workspace', workspace];
+    const options = ['--secrets-file', file, '--proxy-profile', 'models', '--workspace', workspace];
     const commands = ['--install-command', 'npm ci', '--build-command', 'npm run build'];
     const args = [scratch.app, '--name', 'support', ...options, ...commands, '--json'];
     const { code, stdout } = await deploy(plane, args, { SALLYPORT_API_KEY_FILE: key });
@@ -262,6 +269,11 @@ describe('what must be corrected ends with 2', () => {
   const rows: readonly (readonly [what: string, args: readonly string[], message: RegExp])[] = [
     ['no key', ['list'], /no API key is given/],
     ['no name', ['logs', '--api-key', KEY], /missing NAME/],
+    [
+      'an option that Node itself reads',
+      ['.', '--env-file', '/dev/null', '--api-key', KEY],
+      /--env-file is an option of Node: give --secrets-file FILE/,
+    ],
     ['too many names', ['delete', 'a', 'b', '--api-key', KEY], /unexpected argument b/],
     [
       'an option of another command',
@@ -287,5 +299,7 @@ describe('what must be corrected ends with 2', () => {
 it('a platform that is not there ends the command with 1 and its address', { tags: ['long'] }, async () => {
   const { code, stderr } = await deploy({ url: 'http://127.0.0.1:1' }, ['list']);
   expect(code).toBe(1);
-  expect(stderr).toBe('sallyport: http://127.0.0.1:1 cannot be reached (ECONNREFUSED)\n');
+  expect(stderr).toBe(
+    'sallyport: http://127.0.0.1:1 cannot be reached (ECONNREFUSED): start the platform, or correct --host-url or SALLYPORT_API_URL\n',
+  );
 });

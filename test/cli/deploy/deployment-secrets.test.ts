@@ -7,9 +7,9 @@ const SECRET = 'c4n4ry-secret';
 async function read(declared: unknown, files: Record<string, string>, variables = {}, withFile = false) {
   await using scratch = await createScratch();
   for (const [name, text] of Object.entries(files)) await scratch.write(name, text);
-  const envFile = withFile ? `${scratch.path}/given` : undefined;
+  const secretsFile = withFile ? `${scratch.path}/given` : undefined;
   const { secrets, notes } = await readDeploymentSecrets({
-    envFile,
+    secretsFile,
     declared,
     directory: scratch.path,
     variables,
@@ -45,7 +45,7 @@ describe('the secrets of a deployment', () => {
     expect(await read(undefined, {})).toEqual({ secrets: {}, notes: [] });
   });
 
-  it('are those of --env-file before all others', async () => {
+  it('are those of --secrets-file before all others', async () => {
     const files = { given: 'A=1\nB=2\n', '.env': 'C=3\n' };
     expect((await read('.env', files, {}, true)).secrets).toEqual({ A: '1', B: '2' });
     expect((await read(['B'], files, {}, true)).secrets).toEqual({ B: '2' });
@@ -69,13 +69,13 @@ describe('an error, without a value, is', () => {
       /env names A, B, which this shell does not have/,
     ],
     [
-      'a name that --env-file does not have',
+      'a name that --secrets-file does not have',
       ['A'],
       { given: 'B=1' },
       true,
       /env names A, which .*given does not have/,
     ],
-    ['an --env-file that does not exist', undefined, {}, true, /--env-file: .*given does not exist/],
+    ['a --secrets-file that does not exist', undefined, {}, true, /--secrets-file: .*given does not exist/],
     ['an env of another kind', 7, {}, false, /env must be a map/],
   ])('%s', async (_, declared, files, withFile, message) => {
     const failed = read(declared, files, {}, withFile);

@@ -13,7 +13,7 @@ import {
 } from '../../../workload/workload.ts';
 import type { LogLevel } from '../../deployments/log-lines.ts';
 import { BuildError } from '../build-error.ts';
-import { describeRefusal } from '../environment/build-network.ts';
+import { RefusalLines } from '../environment/build-network.ts';
 import type { PlannedCommand } from '../../deployments/command-text.ts';
 
 export type CommandGround = {
@@ -43,11 +43,13 @@ const MAX_OUTPUT_BYTES: number = 64 * 1024 * 1024;
 export class CommandRunner {
   readonly #ground: CommandGround;
   readonly #limits: WorkloadLimits;
+  readonly #refusals: RefusalLines;
   #printed = 0;
   #reported: readonly string[] = [];
 
   constructor(ground: CommandGround) {
     this.#ground = ground;
+    this.#refusals = new RefusalLines((line) => ground.log.add('WARNING', line));
     const { memoryBytes, diskBytes } = ground.limits;
     this.#limits = { memBytes: memoryBytes, diskBytes, pids: PROCESSES, openFiles: OPEN_FILES };
   }
@@ -91,7 +93,7 @@ export class CommandRunner {
         mounts: [...mounts, { source: root, target: root, writable: true }],
         ...{ limits: this.#limits, network, user, timeoutMs },
         onLine: (_, line, isTruncated) => onLine(line, isTruncated),
-        onRefusal: (refusal) => log.add('WARNING', describeRefusal(refusal)),
+        onRefusal: (refusal) => this.#refusals.note(refusal),
       });
       return started.workload;
     } catch (cause) {

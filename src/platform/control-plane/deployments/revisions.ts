@@ -65,7 +65,7 @@ export async function createRevision(
     })
     .where('id', '=', deploymentId)
     .execute();
-  const reason = `revision ${created.number} came`;
+  const reason = `a newer revision came: ${created.id}`;
   await endUnwanted(trx, { deploymentId, except: created.id, actor, reason });
   await advance(trx, deployment, created.id, given);
   await removeUnusedSecrets(trx, deploymentId);
