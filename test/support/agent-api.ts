@@ -2,6 +2,7 @@
 // others, and its users are whom the field `x-user` names: each sees what has them as `owner` in its metadata.
 import type { WorkerCalls } from '../../src/agent-worker/protocol/calls.ts';
 import { createLog } from '../../src/base/log.ts';
+import type { Api } from '../../src/platform/api/api-request.ts';
 import type { Route } from '../../src/platform/api/route.ts';
 import { defaultLimits } from '../../src/platform/api/limits.ts';
 import { createApi } from '../../src/platform/api/pipeline.ts';
@@ -56,6 +57,8 @@ export type AgentApiParts = {
 };
 
 export type AgentApi = AsyncDisposable & {
+  /** For a listener. */
+  readonly api: Api;
   readonly database: TestDatabase;
   readonly rows: AgentRows;
   /** A test may replace them at any time. */
@@ -90,7 +93,7 @@ export async function createAgentApi(
   const log = createLog('trace', { write: () => undefined });
   const api = createApi(routes, { pools: onePool(store), authenticator, log, limits: defaultLimits });
   return {
-    ...{ database, calls, notices, updated, authorized },
+    ...{ api, database, calls, notices, updated, authorized },
     rows: createAgentRows(store),
     async ask(method, path, { body, raw, user, headers: given = {} } = {}) {
       const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { createLog } from '../../../../src/base/log.ts';
 import { createAdmission } from '../../../../src/platform/api/shares/admission.ts';
 import { defaultLimits } from '../../../../src/platform/api/limits.ts';
+import type { Api } from '../../../../src/platform/api/api-request.ts';
 import { createApi } from '../../../../src/platform/api/pipeline.ts';
 import type { Gate } from '../../../../src/platform/agent-server/access/gate.ts';
 import { defaultAssistantId } from '../../../../src/platform/agent-server/assistants/assistant-id.ts';
@@ -29,6 +30,8 @@ export type Asked = {
 };
 
 export type RunsScene = AsyncDisposable & {
+  /** For a listener. */
+  readonly api: Api;
   readonly database: TestDatabase;
   readonly queue: RunQueue;
   /** Whether as many runs wait as may. */
@@ -88,7 +91,7 @@ export async function createRunsScene(gate: Gate): Promise<RunsScene> {
   const parts = { pools: onePool(store), authenticator, log, limits: { ...defaultLimits } };
   const api = createApi(routes, { ...parts, admission: createAdmission(parts) });
   return {
-    ...{ database, queue },
+    ...{ api, database, queue },
     fill: (value) => void (isFull = value),
     addThread: (metadata = {}) => rows.addThread({ metadata }),
     async ask(method, path, { body, as, headers = {}, left } = {}) {
