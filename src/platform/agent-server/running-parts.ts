@@ -19,6 +19,7 @@ import { openRunNotices, type RunNotices } from './streams/run-notices.ts';
 import { createRunStreams, type RunStreams } from './streams/run-streams.ts';
 import { createStateUpdates, type StateUpdates } from './streams/state-updates.ts';
 import { startStreamExpiry } from './streams/stream-expiry.ts';
+import { createAgentMeters } from './system/agent-meters.ts';
 import type { GraphWorkers } from './workers/graph-workers.ts';
 import { startGraphWorkers } from './workers/started-workers.ts';
 import { defaultWorkerLimits } from './workers/worker-limits.ts';
@@ -40,14 +41,16 @@ export type RunningParts = Pick<StartContext, 'store' | 'log'> & {
 
 /** What is made is closed with `opened`. Rejects with a WorkerStartError when the deployment cannot be loaded. */
 export async function startParts(
-  { store: long, admission, vault, log, notifications }: StartContext,
+  { store: long, admission, vault, log, notifications, meters: given }: StartContext,
   { deployment, settings }: { readonly deployment: Deployment; readonly settings: AgentSettings },
   opened: AsyncDisposableStack,
 ): Promise<RunningParts> {
   const { keyFile } = settings;
   const keys = keyFile === undefined ? undefined : await openKeyFile(keyFile, log);
   const limits = { ...defaultWorkerLimits, workers: settings.workers };
-  const workers = opened.adopt(await startGraphWorkers({ deployment, limits, log }), (one) => one.close());
+  const meters = given && createAgentMeters(given);
+  const started = await startGraphWorkers({ deployment, limits, log, meters });
+  const workers = opened.adopt(started, (one) => one.close());
   const { servedAs } = settings;
   const callers = servedAs && createGatewayCallers(servedAs.gatewayToken);
   const gate = createGate({ deployment, settings, workers, keys, callers, log });
@@ -65,15 +68,17 @@ export async function startParts(
   const ttlSeconds = settings.resumableTtlSeconds;
   opened.adopt(startStreamExpiry({ store: long, log, ttlSeconds }), (one) => one.close());
   const backlog = new Backlog(settings.pendingRuns);
+  const places = settings.jobsPerWorker * settings.workers;
   const queue = createRunQueue({
-    ...{ backlog, store, notices, workers, streams, log, owner: streams.processId },
-    places: settings.jobsPerWorker * settings.workers,
+    ...{ backlog, store, notices, workers, streams, log, owner: streams.processId, places },
     lonePlaces: Math.max(1, Math.floor(settings.workers / 2)),
     timeoutMs: settings.runTimeoutSeconds * 1000,
     drainMs: settings.drainSeconds * 1000,
     createCheckpoints: (scope) => createCheckpointPort(store, scope),
     openUser: (runId) => openRunUser(store.db, vault, runId),
+    onAttempt: (concluded) => meters?.onAttempt(concluded),
   });
+  meters?.watch({ queue, backlog, places });
   opened.adopt(queue, (one) => one.close());
   return {
     vault: createPreparedVault(vault),

@@ -7,14 +7,26 @@ const RETRY_MS = 10_000;
 export class Backlog {
   readonly limit: number;
   #waiting = 0;
+  /** By the clock of this process, which only goes forward; undefined where none is due. */
+  #oldestMs: number | undefined;
 
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  /** Of all processes; a count above the limit need not be exact. */
-  count(waiting: number): void {
+  /** Of all processes; a count above the limit need not be exact. `oldestMs`: how long the one has been due that has waited longest. */
+  count(waiting: number, oldestMs?: number): void {
     this.#waiting = waiting;
+    this.#oldestMs = oldestMs === undefined ? undefined : performance.now() - oldestMs;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** It grows while the database cannot be asked. */
+  get oldestSeconds(): number {
+    return this.#oldestMs === undefined ? 0 : Math.max(0, performance.now() - this.#oldestMs) / 1000;
   }
 
   /** One that this process has created and not claimed. */

@@ -220,6 +220,8 @@ export async function giveBack(db: Database, owner: string, given: GivenBack): P
 export type Pending = {
   /** Milliseconds until the next pending run is due; undefined where none is. */
   readonly dueMs: number | undefined;
+  /** How long the one has been due that has waited longest; undefined where none is. */
+  readonly oldestMs: number | undefined;
   /** Whether runs wait that are executed alone. */
   readonly hasLone: boolean;
   /** How many wait, those that are due later among them; counted up to a limit. */
@@ -227,11 +229,18 @@ export type Pending = {
 };
 
 export async function lookAtPending(db: Database, limit: number): Promise<Pending> {
-  const { rows } = await sql<{ ms: number | null; has_lone: boolean; waiting: number }>`
+  const { rows } = await sql<{
+    ms: number | null;
+    oldest: number | null;
+    has_lone: boolean;
+    waiting: number;
+  }>`
     select (extract(epoch from min(run_after) - now()) * 1000)::float8 as ms, ${HAS_LONE} as has_lone,
+      (select (extract(epoch from now() - min(run_after)) * 1000)::float8 from agent_runs
+        where status = 'pending' and run_after <= now()) as oldest,
       (select count(*)::int from (
         select from agent_runs where status = 'pending' limit ${limit}::int) counted) as waiting
     from agent_runs where status = 'pending' and run_after > now()`.execute(db);
-  const { ms, has_lone: hasLone = false, waiting: count = 0 } = rows[0] ?? {};
-  return { dueMs: ms ?? undefined, hasLone, count };
+  const { ms, oldest, has_lone: hasLone = false, waiting: count = 0 } = rows[0] ?? {};
+  return { dueMs: ms ?? undefined, oldestMs: oldest ?? undefined, hasLone, count };
 }

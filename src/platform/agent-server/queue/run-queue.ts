@@ -44,6 +44,8 @@ export type RunQueueParts = Omit<Conclusion, 'pauseMs'> & {
   readonly lonePlaces: number;
   readonly backlog: Pick<Backlog, 'add' | 'count' | 'limit'>;
   readonly drainMs: number;
+  /** An attempt of this process has come to this. */
+  onAttempt?(concluded: Concluded): void;
   readonly renewalMs?: number;
   /** Between looks for runs that are due, or that another process has lost. */
   readonly upkeepMs?: number;
@@ -231,6 +233,7 @@ class ProcessQueue implements RunQueue {
   ): void {
     if (isAlone) this.#lone.leave();
     const { log, notices } = this.#parts;
+    this.#parts.onAttempt?.(concluded);
     if (this.#running.get(runId)?.claim.attempt === attempt) this.#running.delete(runId);
     const isHeldUp = this.#places.isHeldUp(party);
     this.#places.leave(party);

@@ -40,8 +40,8 @@ export function createUpkeep({ store, log, everyMs, backlog, onDue }: UpkeepPart
     try {
       if (withheld > 0) withheld -= 1;
       else if ((await freeLostRuns(store.db)) > 0) log.warn('runs of a lost process are executed again');
-      const { dueMs: ms, hasLone, count } = await lookAtPending(store.db, backlog.limit);
-      backlog.count(count);
+      const { dueMs: ms, oldestMs, hasLone, count } = await lookAtPending(store.db, backlog.limit);
+      backlog.count(count, oldestMs);
       clearTimeout(due);
       if (ms !== undefined && ms < everyMs)
         due = setTimeout(() => onDue(hasLone), Math.max(1, Math.ceil(ms))).unref();

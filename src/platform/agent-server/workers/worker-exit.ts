@@ -9,6 +9,31 @@ export type WorkerExit = {
   readonly heapMegabytes: number;
 };
 
+/**
+ * For figures. `closed`: by this server, which needs it no more. `load_failed` and `not_ready`: it did not come so far as to serve.
+ * `blocked`: it did not respond. `worn`: calls that were cancelled did not end. `protocol`: it broke the protocol. `memory`: it reached the
+ * limit of its heap. `exited`: anything else that ended its process.
+ */
+export type ExitReason =
+  | 'closed'
+  | 'load_failed'
+  | 'not_ready'
+  | 'blocked'
+  | 'worn'
+  | 'protocol'
+  | 'memory'
+  | 'exited';
+
+/** As the calls of the worker fail. */
+export function failureOf(reason: ExitReason): 'lost' | 'blocked' | 'protocol' {
+  if (reason === 'protocol') return 'protocol';
+  return reason === 'blocked' || reason === 'not_ready' ? 'blocked' : 'lost';
+}
+
+export function reasonOf({ how, isOutOfHeap }: WorkerExit): 'memory' | 'exited' {
+  return isOutOfHeap && isAborted(how) ? 'memory' : 'exited';
+}
+
 /** How V8 and Node end a process that has no heap left. */
 const ABORTED: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'exit code 134']);
 
@@ -17,8 +42,9 @@ export function isAborted(how: string): boolean {
   return ABORTED.has(how);
 }
 
-export function describeExit({ how, isOutOfHeap, heapMegabytes }: WorkerExit): string {
-  if (isOutOfHeap && isAborted(how)) return `reached its memory limit of ${heapMegabytes} MiB`;
+export function describeExit(exit: WorkerExit): string {
+  const { how, heapMegabytes } = exit;
+  if (reasonOf(exit) === 'memory') return `reached its memory limit of ${heapMegabytes} MiB`;
   // Nothing of this server sends it to a worker that runs.
   if (how === 'SIGKILL') return 'was ended by SIGKILL, as the kernel does where memory runs out';
   if (how.startsWith('SIG')) return `was ended by ${how}`;

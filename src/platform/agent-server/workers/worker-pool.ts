@@ -7,13 +7,20 @@ import { cancelReasonOf } from './graph-workers.ts';
 import type { TurnBudget } from './turn-budget.ts';
 import { Worker } from './worker.ts';
 import { WorkerError } from './worker-error.ts';
+import type { ExitReason } from './worker-exit.ts';
 import type { WorkerLimits } from './worker-limits.ts';
 import { startProcess } from './worker-process.ts';
+
+export type WorkerMeters = {
+  onWorkerStart(): void;
+  onWorkerExit(reason: ExitReason): void;
+};
 
 export type PoolParts = {
   readonly deployment: Pick<Deployment, 'load' | 'env' | 'root'>;
   readonly limits: WorkerLimits;
   readonly log: Log;
+  readonly meters?: WorkerMeters | undefined;
   /** The program of workers; that of this version when absent. */
   readonly program?: string;
 };
@@ -124,11 +131,13 @@ export class WorkerPool {
   }
 
   #create(onPulse: () => void): Worker {
-    const { deployment, limits, log, program } = this.#parts;
+    const { deployment, limits, log, program, meters } = this.#parts;
     const { root, env, load } = deployment;
     const file = program === undefined ? {} : { file: program };
     const process = startProcess({ ...file, root, env, heapMegabytes: limits.heapMegabytes }, log);
-    return new Worker({ process, deployment: load, limits, budget: this.#budget, log, onPulse });
+    meters?.onWorkerStart();
+    const onExit = (reason: ExitReason): void => meters?.onWorkerExit(reason);
+    return new Worker({ process, deployment: load, limits, budget: this.#budget, log, onPulse, onExit });
   }
 
   async #watch(worker: Worker): Promise<void> {

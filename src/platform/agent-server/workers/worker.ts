@@ -16,7 +16,7 @@ import type { TurnBudget } from './turn-budget.ts';
 import type { CallLink, WorkerCall } from './worker-call.ts';
 import { WorkerChannel } from './worker-channel.ts';
 import { WorkerError } from './worker-error.ts';
-import { describeExit, isAborted } from './worker-exit.ts';
+import { describeExit, type ExitReason, failureOf, isAborted, reasonOf } from './worker-exit.ts';
 import type { WorkerLimits } from './worker-limits.ts';
 import { WorkerOutput } from './worker-output.ts';
 import type { WorkerProcess } from './worker-process.ts';
@@ -30,6 +30,7 @@ export type WorkerParts = {
   readonly log: Log;
   /** It has begun or ceased to respond. */
   onPulse(): void;
+  onExit?(reason: ExitReason): void;
 };
 
 /** The deployment cannot be loaded, or the process did not come so far. */
@@ -42,8 +43,6 @@ export class WorkerStartError extends Error {
     this.failure = failure;
   }
 }
-
-type EndKind = 'lost' | 'blocked' | 'protocol';
 
 /** For a process to end whose channel has, and for what it has written before. */
 const EXIT_MS = 1_000;
@@ -92,7 +91,7 @@ export class Worker {
     this.#output.follow(process.stdout, 'stdout');
     this.#output.follow(process.stderr, 'stderr');
     void process.ended.then((how) => this.#exit(how));
-    this.#startLimit = setTimeout(() => this.#end('blocked', 'not ready in time'), limits.startMs);
+    this.#startLimit = setTimeout(() => this.#end('not_ready', 'not ready in time'), limits.startMs);
     this.#ready.promise.catch(() => undefined);
   }
 
@@ -153,7 +152,7 @@ export class Worker {
 
   /** Its calls fail as `lost`. */
   close(): void {
-    this.#end('lost', undefined);
+    this.#end('closed', undefined);
   }
 
   #receive(message: Message, bytes: number): void {
@@ -200,7 +199,7 @@ export class Worker {
     } else if (message.type === 'failed' && this.#state === 'loading') {
       const { key, message: text } = message.failure;
       this.#ready.reject(new WorkerStartError(`${key}: ${text}`, message.failure));
-      this.#end('lost', undefined);
+      this.#end('load_failed', undefined);
     } else throw new ProtocolError(`a message ${message.type} before ready`);
   }
 
@@ -221,7 +220,7 @@ export class Worker {
 
   #endWorn(): void {
     if (this.isWorn && this.#calls.size === 0)
-      this.#end('lost', `${this.#abandoned.size} cancelled calls have not ended`);
+      this.#end('worn', `${this.#abandoned.size} cancelled calls have not ended`);
   }
 
   #onPulse(): void {
@@ -236,10 +235,8 @@ export class Worker {
       if (isAborted(how))
         await Promise.race([this.#output.closed(), pause(EXIT_MS, undefined, { ref: false })]);
       const { isOutOfHeap } = this.#output;
-      this.#settle(
-        'lost',
-        describeExit({ how, isOutOfHeap, heapMegabytes: this.#parts.limits.heapMegabytes }),
-      );
+      const exit = { how, isOutOfHeap, heapMegabytes: this.#parts.limits.heapMegabytes };
+      this.#settle(reasonOf(exit), describeExit(exit));
     }
     // What it has started is in its group.
     this.#parts.process.kill();
@@ -250,12 +247,12 @@ export class Worker {
   #expectExit(): void {
     if (this.#state === 'ended') return;
     this.#stop();
-    this.#exitLimit = setTimeout(() => this.#settle('lost', 'closed its channel'), EXIT_MS);
+    this.#exitLimit = setTimeout(() => this.#settle('exited', 'closed its channel'), EXIT_MS);
   }
 
-  #end(kind: EndKind, why: string | undefined): void {
+  #end(reason: ExitReason, why: string | undefined): void {
     this.#stop();
-    this.#settle(kind, why);
+    this.#settle(reason, why);
   }
 
   /** It gets nothing more. */
@@ -267,21 +264,23 @@ export class Worker {
     this.#channel.close();
   }
 
-  #settle(kind: EndKind, why: string | undefined): void {
+  #settle(reason: ExitReason, why: string | undefined): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
+    this.#parts.onExit?.(reason);
     clearTimeout(this.#exitLimit);
     this.#parts.process.kill();
     const calls = [...this.#calls.values()];
     this.#calls.clear();
     this.#abandoned.clear();
+    const kind = failureOf(reason);
     if (why !== undefined) this.#report(kind, why);
     const error = new WorkerError(kind, why);
     for (const call of calls) call.fail(error);
     this.#ready.reject(new WorkerStartError(`a worker has not started: ${why ?? 'it has ended'}`));
   }
 
-  #report(kind: EndKind, why: string): void {
+  #report(kind: string, why: string): void {
     const { process, log } = this.#parts;
     log.error({ worker: process.pid, kind, why }, 'a worker has ended');
   }
