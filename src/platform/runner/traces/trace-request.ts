@@ -25,6 +25,7 @@ export function decideTraceRequest(head: RequestHead): TraceRequest | NoTraceReq
     (method === 'POST' && WRITES.has(path)) ||
     (method === 'PATCH' && UUID.test(path));
   if (!isKnown) return { status: 404, detail: 'Only runs are sent here: POST and PATCH of /runs' };
+  if (method === 'GET' && head.hasBody) return { status: 400, detail: 'GET must have no body' };
   const fields: Record<string, string> = {};
   for (const name of ['content-type', 'content-encoding']) {
     const [value, ...more] = head.values(name);

@@ -36,7 +36,7 @@ export async function sendToPlatform(
   const sent = send(url, {
     // A connection that is kept may have ended, and a request on it cannot be sent again.
     ...{ method, agent: false, signal: until },
-    headers: { ...fields, 'x-api-key': token.reveal() },
+    headers: { ...fields, ...framingOf(body, fields), 'x-api-key': token.reveal() },
   });
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     sent.once('response', resolve).once('error', reject);
@@ -49,6 +49,11 @@ export async function sendToPlatform(
   } finally {
     sent.on('error', () => undefined).destroy();
   }
+}
+
+/** Node sends the body of some methods without any framing: its bytes would be the next request. */
+function framingOf(body: Sending['body'], fields: Sending['fields']): Readonly<Record<string, string>> {
+  return body === undefined || 'content-length' in fields ? {} : { 'transfer-encoding': 'chunked' };
 }
 
 /** Ends when the body is sent, or nobody waits for more of it. */

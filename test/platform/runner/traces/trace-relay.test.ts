@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingHttpHeaders, request } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../../../src/base/log.ts';
@@ -97,6 +98,29 @@ describe('the loopback of a deployment', () => {
     const init = { body, duplex: 'half' } as RequestInit;
     expect((await post(port, '/runs/multipart', init)).status).toBe(202);
     expect(received[0]?.body.length).toBe(900_000);
+  });
+
+  it('frames every body, so that none of it is read as another request with the address of the runner', async () => {
+    const hidden = 'POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n';
+    const port = await serve();
+    const { promise: ended, resolve } = Promise.withResolvers<string>();
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    void text(socket).then(resolve);
+    const size = Buffer.byteLength(hidden).toString(16);
+    socket.write(
+      `GET /info HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\n${hidden}\r\n0\r\n\r\n`,
+    );
+    expect(await ended).toMatch(/^HTTP\/1\.1 400 /);
+    for (const method of ['GET', 'PATCH'])
+      await sendToPlatform(platformUrl, new Secret(TOKEN), {
+        ...{ method, path: '/info', fields: {}, signal: new AbortController().signal },
+        body: Readable.from([Buffer.from(hidden)]),
+      });
+    expect(received.map(({ url, body }) => [url, body])).toEqual([
+      ['/info', hidden],
+      ['/info', hidden],
+    ]);
   });
 
   it.each(['/sessions', '/runs/query', '/runs?a=1', '/v2/deployments'])(
