@@ -1,11 +1,10 @@
 // Reads a page of the runs of a project. A filter that is not one, and one that takes too long, are said on the page, beside what the
 // reader has written.
 import { DomainError } from '../../../base/domain-error.ts';
-import { z } from '../../../base/schema.ts';
 import type { Reader } from '../../store/database.ts';
-import { formatCursor, parseCursor } from '../../store/page-cursor.ts';
 import { type Filter, toFilter } from '../filter/filter.ts';
 import { parseFilter } from '../filter/parser.ts';
+import { formatRunCursor, parseRunCursor } from '../queries/run-cursor.ts';
 import type { FoundRun, RunPlace, TraceStore } from '../trace-store.ts';
 import { filterProblem } from './filter-problem.ts';
 import { type Html, html } from './html.ts';
@@ -22,8 +21,6 @@ const RUNS_OF_PAGE = 50;
 const HOUR_MS = 3_600_000;
 const HOURS: Readonly<Record<Since, number>> = { '1h': 1, '1d': 24, '7d': 168, '30d': 720, all: 400 * 24 };
 
-const place = z.strictObject({ start_time: z.iso.datetime(), id: z.guid() });
-
 export async function findRunList(
   store: TraceStore,
   db: Reader,
@@ -36,14 +33,14 @@ export async function findRunList(
     createLinks(workspace).project(projectId, { filter, shows, since, after: next });
   const found = await findRuns(store, db, {
     ...{ workspaceId, given },
-    place: after === undefined ? undefined : parseCursor(after, place, scope),
+    place: after === undefined ? undefined : parseRunCursor(after, scope),
   });
   const runs = found.runs.slice(0, RUNS_OF_PAGE);
   const last = found.runs.length > RUNS_OF_PAGE ? runs.at(-1) : undefined;
   return {
     ...{ ...scope, workspace, runs, problem: found.problem },
     first: after === undefined ? undefined : address(),
-    after: last && address(formatCursor({ start_time: last.start_time, id: last.id }, scope)),
+    after: last && address(formatRunCursor(last, scope)),
   };
 }
 

@@ -40,7 +40,8 @@ function partsOf(window: RunWindow, { order, after, ...query }: RunQuery): reado
   }
   const last = after?.start_time ?? (to !== undefined && to < now ? to : now);
   const cut = shift(last, -FIRST_DAYS);
-  return cut <= from
+  // As times: one has milliseconds and the other microseconds.
+  return Date.parse(cut) <= Date.parse(from)
     ? [window]
     : [
         { ...window, from: cut },

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sql } from '../../../../src/platform/store/sql.ts';
 import { parseFilter } from '../../../../src/platform/traces/filter/parser.ts';
-import { pageOf } from '../../../../src/platform/traces/store/run-query.ts';
+import { pageOf, queryRuns } from '../../../../src/platform/traces/store/run-query.ts';
 import type { RunQuery } from '../../../../src/platform/traces/trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 
@@ -67,4 +67,14 @@ describe('the plan of a page', () => {
     expect(partitionsIn(await planOf({ traceFilter: filter }))).toEqual(wide);
     expect(partitionsIn(await planOf({ treeFilter: filter }))).toEqual(wide);
   });
+});
+
+it('a page after a cursor has no run from before the window, not by a microsecond', async () => {
+  const query = { workspaceId, projects: [project], order: 'desc', limit: 5_000 } as const;
+  const after = { start_time: '2026-03-08T00:00:00.000100Z', id: randomUUID() };
+  const found = await queryRuns(database.store.db, {
+    ...query,
+    ...{ after, window: { from: '2026-03-01T00:00:00.000500Z' } },
+  });
+  expect(found.at(-1)?.start_time).toBe('2026-03-01T00:03:00.000000Z');
 });
