@@ -29,6 +29,14 @@ export function readComparison(call: Call): Condition | FilterIssue {
   return readFieldTest(call, field, second);
 }
 
+/** How many characters are looked for. */
+export function searchedLength(condition: Condition): number {
+  if (condition.kind === 'search' || condition.kind === 'json') return condition.text.length;
+  if (condition.kind === 'tag') return condition.is === 'containing' ? condition.text.length : 0;
+  const isTest = condition.kind === 'column' || condition.kind === 'part';
+  return isTest && condition.test.is === 'containing' ? condition.test.text.length : 0;
+}
+
 function readSearch(argument: Argument): Condition | FilterIssue {
   const test = readContaining(argument);
   return isIssue(test) ? test : { kind: 'search', text: test.text };

@@ -3,7 +3,7 @@
 //   parseFilter('and(eq(run_type, "llm"), gt(latency, "5s"))')
 //
 // Pure. Every issue of the meaning is listed with its position; of the grammar, the first.
-import { type Condition, readComparison } from './comparison.ts';
+import { type Condition, readComparison, searchedLength } from './comparison.ts';
 import { combineParts, findSecondKeys } from './pairs.ts';
 import { type Filter, toFilter } from './filter.ts';
 import { type Argument, type Call, parseSyntax } from './syntax.ts';
@@ -25,8 +25,13 @@ export function parseFilter(text: string): ParsedFilter {
   }
 }
 
+/** As for one text: a database tests all conditions on a run before it looks whether its time is over. */
+const MAX_SEARCHED_TOGETHER = 4_000;
+const TOO_MUCH_SEARCHED = `The texts that a filter searches for have at most ${MAX_SEARCHED_TOGETHER} characters together`;
+
 class FilterReader {
   readonly issues: FilterIssue[] = [];
+  #searched = 0;
 
   readFilter(call: Call): Filter | undefined {
     const condition = this.#readCondition(call);
@@ -37,9 +42,10 @@ class FilterReader {
     if (call.name === 'not') return this.#readNot(call);
     if (call.name === 'and' || call.name === 'or') return this.#readJunction(call);
     const read = readComparison(call);
-    if (!('msg' in read)) return read;
-    this.issues.push(read);
-    return undefined;
+    if ('msg' in read) return this.#refuse(read.at, read.msg);
+    this.#searched += searchedLength(read);
+    if (this.#searched > MAX_SEARCHED_TOGETHER) return this.#refuse(call.at, TOO_MUCH_SEARCHED);
+    return read;
   }
 
   #readNot({ at, args }: Call): Filter | undefined {

@@ -62,10 +62,15 @@ function readAmong(kind: ValueKind, operand: Argument): Test | FilterIssue {
   return { is: 'among', values };
 }
 
+/** A database that looks for a text compares it at each character of a value, and ends no search in the middle of one. */
+export const MAX_SEARCHED = 1_000;
+
 export function readContaining(
   operand: Argument,
 ): { readonly is: 'containing'; readonly text: string } | FilterIssue {
   if (operand.kind !== 'text') return { at: operand.at, msg: 'Expected a text in quotes' };
+  if (operand.text.length > MAX_SEARCHED)
+    return { at: operand.at, msg: `A text that is searched for has at most ${MAX_SEARCHED} characters` };
   return { is: 'containing', text: operand.text };
 }
 

@@ -3,6 +3,7 @@ import { z } from '../../../base/schema.ts';
 import type { Filter } from '../filter/filter.ts';
 import { parseFilter } from '../filter/parser.ts';
 import { MAX_FILTER_LENGTH } from '../filter/syntax.ts';
+import { MAX_SEARCHED } from '../filter/value-test.ts';
 import { toMicroseconds } from '../runs/run-time.ts';
 
 /** An id that clients have chosen. */
@@ -47,7 +48,7 @@ export const runSelection = z
       .describe('Runs that start then or later; 400 days before end_time when absent'),
     end_time: moment.nullish().describe('Runs that start before'),
     error: z.boolean().nullish(),
-    query: z.string().max(10_000).nullish().describe('A text that one of the searched fields contains'),
+    query: z.string().max(MAX_SEARCHED).nullish().describe('A text that one of the searched fields contains'),
     filter: filter.nullish(),
     trace_filter: filter.nullish().describe('Of the root of the trace'),
     tree_filter: filter.nullish().describe('Of any run of the trace'),

@@ -5,7 +5,7 @@ import { findField, type JsonColumn, type ScalarColumn, SEARCHED } from '../filt
 import type { Filter } from '../filter/filter.ts';
 import type { Test } from '../filter/value-test.ts';
 import type { Value } from '../filter/values.ts';
-import { deriveValues, storable } from '../runs/run-derivation.ts';
+import { deriveValues, MAX_TEXT, storable } from '../runs/run-derivation.ts';
 import { formatMicros } from '../runs/run-time.ts';
 import { compileSome } from './pair-sql.ts';
 import { compileTest, type Condition, contains, type SqlType } from './test-sql.ts';
@@ -84,7 +84,9 @@ function isAbsent(column: JsonColumn, run: string): Condition {
 
 function compileJson(column: JsonColumn, text: string, run: string): Condition {
   const json =
-    column === 'metadata' ? sql`${sql.ref(`${run}.metadata`)}::text` : sql.ref(`${run}.${column}_text`);
+    column === 'metadata'
+      ? sql`left(${sql.ref(`${run}.metadata`)}::text, ${sql.lit(MAX_TEXT)})`
+      : sql.ref(`${run}.${column}_text`);
   const written = JSON.stringify(storable(text)).slice(1, -1);
   const found = [...new Set([text, written])].map((one) => contains(json, one));
   return sql<boolean>`(not ${isAbsent(column, run)} and ${joined(found, 'any')})`;

@@ -280,6 +280,7 @@ describe('a filter at a limit', () => {
     `or(${Array.from({ length: calls - 1 }, () => 'eq(name,"a")').join()})`;
   const listed = (items: number): string =>
     `in(name, [${Array.from({ length: items }, () => '"a"').join()}])`;
+  const searched = (length: number): string => `search("${'a'.repeat(length)}")`;
   const long = (length: number): string => `eq(name, "${'a'.repeat(length - 12)}")`;
 
   it.each([
@@ -287,6 +288,21 @@ describe('a filter at a limit', () => {
     ['operators', wide(200), wide(201), /at most 200 operators/],
     ['list items', listed(1000), listed(1001), /at most 1000 values/],
     ['length', long(65_536), long(65_537), /at most 65536 characters/],
+    ['a searched text', searched(1_000), searched(1_001), /at most 1000 characters/],
+    [
+      'searched texts together',
+      `and(${[900, 900, 900, 900, 400].map(searched).join()})`,
+      `and(${[900, 900, 900, 900, 401].map(searched).join()})`,
+      /at most 4000 characters together/,
+    ],
+    [
+      'searched texts of fields together',
+      `and(search(name, "${'a'.repeat(1_000)}"), search(tags, "${'a'.repeat(1_000)}"),
+        search(inputs, "${'a'.repeat(1_000)}"), search(metadata_value, "${'a'.repeat(1_000)}"))`,
+      `and(search(name, "${'a'.repeat(1_000)}"), search(tags, "${'a'.repeat(1_000)}"), search("a"),
+        search(inputs, "${'a'.repeat(1_000)}"), search(metadata_value, "${'a'.repeat(1_000)}"))`,
+      /at most 4000 characters together/,
+    ],
   ])('of %s is parsed, and refused beyond it', (_, last, beyond, message) => {
     expect(parseFilter(last).ok).toBe(true);
     expect(issuesOf(beyond)).toEqual([expect.stringMatching(message)]);
