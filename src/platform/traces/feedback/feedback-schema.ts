@@ -6,10 +6,15 @@ import { flag, freeId } from '../projects/project-schema.ts';
 const key = z.string().min(1).max(250);
 /** Truth values are scores of 1 and 0. */
 const score = z.union([z.number(), z.boolean()]).transform(Number);
-const comment = z.string().max(1_000_000);
+/** Of each field as JSON: a list of feedback is in memory as a whole. */
+const MAX_FIELD_BYTES = 64 * 1024;
+const isShort = (given: unknown): boolean => Buffer.byteLength(JSON.stringify(given)) <= MAX_FIELD_BYTES;
+const TOO_LONG = `Input must have at most ${MAX_FIELD_BYTES} bytes as JSON`;
+const comment = z.string().refine(isShort, TOO_LONG);
 const object = z.unknown().refine(isObject, 'Input must be an object').meta({ type: 'object' });
-const value = z.union([z.number(), z.boolean(), z.string(), object]);
-const correction = z.union([z.string(), object]);
+const value = z.union([z.number(), z.boolean(), z.string(), object]).refine(isShort, TOO_LONG);
+const correction = z.union([z.string(), object]).refine(isShort, TOO_LONG);
+const source = object.refine(isShort, TOO_LONG);
 
 const isAboutSomething = (given: {
   readonly run_id?: unknown;
@@ -29,7 +34,7 @@ export const newFeedback = z
     value: value.nullish(),
     comment: comment.nullish(),
     correction: correction.nullish(),
-    feedback_source: object.nullish(),
+    feedback_source: source.nullish(),
   })
   .refine(isAboutSomething, {
     path: ['run_id'],

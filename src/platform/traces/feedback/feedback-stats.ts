@@ -80,7 +80,9 @@ function selectFeedback(db: Reader, { workspaceId, ids, by }: Asked) {
 }
 
 function readKeys(db: Reader, asked: Asked) {
-  return selectFeedback(db, asked).select(sql<number | null>`avg(score)`.as('avg')).execute();
+  // As numeric: the squares of large scores, which avg keeps of double precision, overflow.
+  const average = sql<number | null>`avg(score::numeric)::double precision`;
+  return selectFeedback(db, asked).select(average.as('avg')).execute();
 }
 
 function readValues(db: Reader, asked: Asked) {

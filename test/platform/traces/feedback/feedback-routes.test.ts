@@ -164,6 +164,29 @@ describe('feedback', () => {
     expect(await readFeedbackStats(db, workspaceId, [])).toEqual(new Map());
   });
 
+  it('is summed up whatever its scores are: their squares are no numbers', async () => {
+    const run = await addRun();
+    for (const score of [1e200, -1e200, 1.5e308, 1.5e308]) await give({ run_id: run.id, key: 'k', score });
+    const { db } = api.database.store;
+    const stats = await readFeedbackStats(db, workspaceId, [run.id]);
+    expect(stats.get(run.id)).toEqual({ k: { n: 4, avg: 7.5e307, values: {} } });
+    expect((await ask('GET', `/runs/${run.id}`)).status).toBe(200);
+  });
+
+  it('has fields of at most 64 KiB, because a list of it is in memory', async () => {
+    const about = { run_id: randomUUID(), key: 'k' };
+    const fits = 'ä'.repeat(32_767);
+    const { id } = await give({ ...about, comment: fits, value: fits, correction: fits });
+    for (const field of ['comment', 'value', 'correction', 'feedback_source']) {
+      const long = { a: fits };
+      const given = { ...about, [field]: field === 'comment' ? `${fits}a` : long };
+      const { status, body } = await ask('POST', '/feedback', given);
+      expect([status, body.detail[0].loc]).toEqual([422, ['body', field]]);
+      if (field === 'feedback_source') continue;
+      expect((await ask('PATCH', `/feedback/${id}`, given)).status).toBe(422);
+    }
+  });
+
   it('that came before its run gets the trace and the project of it', async () => {
     const run_id = randomUUID();
     const early = await give({ run_id });
