@@ -66,9 +66,10 @@ export const replaceSigningKeys = defineJob({
         .insertInto('trace_signing_keys')
         .values({ key: randomBytes(KEY_BYTES) })
         .execute();
-      // What the key before has signed may not have expired yet.
-      const old = trx.deleteFrom('trace_signing_keys');
-      await old.where('created_at', '<', sql<Date>`now() - interval '36 hours'`).execute();
+      // What a key has signed expires an hour after there is a newer one, which may be late: jobs do not run while nothing works.
+      const isOver = sql<boolean>`exists (select from trace_signing_keys newer
+        where newer.created_at > trace_signing_keys.created_at and newer.created_at < now() - interval '2 hours')`;
+      await trx.deleteFrom('trace_signing_keys').where(isOver).execute();
     });
   },
 });

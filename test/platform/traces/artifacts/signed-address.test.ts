@@ -84,13 +84,18 @@ describe('the keys of addresses', () => {
     const [second, ...rest] = await signingKeys(db);
     expect(rest).toEqual([first]);
     expect(await newestKey(db)).toEqual(second);
-    const age = { created_at: new Date(Date.now() - 48 * HOUR) };
-    await database.owner.db
-      .updateTable('trace_signing_keys')
-      .set(age as never)
-      .where('key', '=', first ?? key)
-      .execute();
+    const age = (one: Buffer | undefined, hours: number) =>
+      database.owner.db
+        .updateTable('trace_signing_keys')
+        .set({ created_at: new Date(Date.now() - hours * HOUR) } as never)
+        .where('key', '=', one ?? key)
+        .execute();
+    // The job did not run for days, and the first key has signed addresses until a moment ago.
+    await age(first, 72);
     await replace();
-    expect((await signingKeys(db)).slice(1)).toEqual([second]);
+    expect((await signingKeys(db)).slice(1)).toEqual([second, first]);
+    await age(second, 3);
+    await replace();
+    expect(await signingKeys(db)).toEqual([expect.any(Buffer), expect.any(Buffer), second]);
   });
 });
