@@ -138,7 +138,7 @@ const deleteManyRoute = defineRoute({
   failures: [404],
   async handle({ db, workspaceId, query: { session_ids: ids } }) {
     const resources = await deleteProjects(db, workspaceId, ids);
-    if (resources.length < new Set(ids).size) throw noProject();
+    if (resources.length < new Set(ids.map((id) => id.toLowerCase())).size) throw noProject();
     return { body: {}, resources };
   },
 });

@@ -78,6 +78,12 @@ describe('a project', () => {
     expect((await ask('GET', `/sessions/${id}`)).body).toMatchObject({ name });
   });
 
+  it('named twice is deleted once, in whatever case its id is written', async () => {
+    const { id } = await create();
+    const path = `/sessions?session_ids=${id.toUpperCase()}&session_ids=${id}`;
+    expect((await ask('DELETE', path)).status).toBe(200);
+  });
+
   it('is found by name, part of a name, id and metadata, in pages', async () => {
     const mark = randomUUID();
     const made = [
