@@ -24,7 +24,8 @@ const shared = {
   method: 'GET',
   access: onPage('runs:read'),
   errors: framedErrors,
-  limits: { running: { total: 64, perCaller: 8 } },
+  // In all more than one organization may have, so that others find a place.
+  limits: { running: { total: 256, perCaller: 8 } },
 } as const;
 const HTML = { textType: 'text/html' } as const;
 const workspace = z.string().max(64).optional().describe('The workspace, where the key has no home');
@@ -40,6 +41,7 @@ export function createPageRoutes(store: TraceStore): readonly Route[] {
 }
 
 const PROJECTS_OF_PAGE = 50;
+const MAX_OFFSET = 10_000;
 
 const projectsRoute = defineRoute({
   ...shared,
@@ -48,7 +50,7 @@ const projectsRoute = defineRoute({
   tracking: UNTRACKED_READ,
   query: z.object({
     ...{ workspace, name: z.string().max(512).default('').describe('Part of their names') },
-    offset: z.int().min(0).max(10_000).default(0),
+    offset: z.int().min(0).max(MAX_OFFSET).default(0),
   }),
   responses: { 200: HTML },
   async handle({ db, workspaceId, query }) {
@@ -67,7 +69,10 @@ const projectsRoute = defineRoute({
       {
         ...{ projects: found.slice(0, PROJECTS_OF_PAGE), name, workspace: query.workspace },
         before: offset === 0 ? undefined : at(Math.max(0, offset - PROJECTS_OF_PAGE)),
-        after: found.length > PROJECTS_OF_PAGE ? at(offset + PROJECTS_OF_PAGE) : undefined,
+        after:
+          found.length > PROJECTS_OF_PAGE && offset + PROJECTS_OF_PAGE <= MAX_OFFSET
+            ? at(offset + PROJECTS_OF_PAGE)
+            : undefined,
       },
       links,
     );
@@ -136,7 +141,7 @@ const rawRoute = (store: TraceStore): Route =>
       field: z.enum(['inputs', 'outputs', 'extra', 'events', 'serialized', 'error']),
     }),
     query: z.object({ workspace }),
-    responses: { 200: byteStream<Raw>('application/json', { schema: z.unknown() }) },
+    responses: { 200: byteStream<Raw>('application/json', { schema: z.unknown(), heldBytes: 1024 * 1024 }) },
     failures: [404, 408],
     async prepare({ db, workspaceId, params: { run_id: id, field } }) {
       const run = await findRun({ store, db, workspaceId }, id);

@@ -1,6 +1,9 @@
 // The script of the pages: keys alone, everything works without it. Arrow keys (or j and k) go through a list of links, Home and End to
 // its ends, the left arrow to the run above, and / to the filter. It creates no HTML.
 
+/** Longer ones are refused by the sign-in. */
+const MAX_NEXT = 512;
+
 export const SCRIPT = `'use strict';
 const links = [...document.querySelectorAll('[data-keys] a[data-row]')];
 const depthOf = (link) => Number(link.dataset.row);
@@ -29,5 +32,6 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 const signIn = document.querySelector('a[data-sign-in]');
-if (signIn !== null) signIn.search = '?next=' + encodeURIComponent(location.pathname + location.search);
+const here = location.pathname + location.search;
+if (signIn !== null && ${MAX_NEXT} >= here.length) signIn.search = '?next=' + encodeURIComponent(here);
 `;

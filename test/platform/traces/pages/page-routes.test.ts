@@ -146,6 +146,11 @@ describe('the page of runs', () => {
     const second = (await get(next)).text;
     expect(listed(second)).toEqual(ids.slice(50));
     expect(second).toContain(`<a rel="prev" href="/traces/${project}?`);
+    const cursor = new URLSearchParams(next.split('?')[1]).get('after') ?? '';
+    const content = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const forged = JSON.stringify({ ...content, start_time: '0000-01-01T00:00:00Z' });
+    const after = Buffer.from(forged).toString('base64url');
+    expect(listed((await get(next.replace(cursor, after))).text)).toEqual(ids.slice(0, 50));
     expect(listed((await get(`/traces/${project}?shows=runs&filter=eq(is_root, false)`)).text)).toEqual([
       child,
     ]);
@@ -167,6 +172,13 @@ describe('the page of runs', () => {
 });
 
 describe('the page of a trace', () => {
+  it('is no larger for values of many brackets', async () => {
+    const brackets = Buffer.from(`${'['.repeat(30_000)}${']'.repeat(30_000)}`);
+    const values = { error: 'x', error_json: brackets, inputs_json: brackets, outputs_json: brackets };
+    const { text } = await get(`/traces/${projectId}/${await addRun({ values })}`);
+    expect(text.length).toBeLessThan(1_200_000);
+  });
+
   it('shows the tree, and the run that is chosen with its values, feedback and attachments', async () => {
     const root = await addRun({
       ...{ ago: 10_000 },
