@@ -14,7 +14,7 @@ import {
   partyOfCaller,
   toEntry,
 } from './shares/admission.ts';
-import { type Outcome, chooseResponse, hasStream, isStreamResponse, isTextResponse } from './responses.ts';
+import { type Outcome, chooseResponse, heldBytesOf, isStreamResponse, isTextResponse } from './responses.ts';
 import { type Api, type ApiRequest, openStreamOf, type RequestContext } from './api-request.ts';
 import { recordFailure } from './audit-events.ts';
 import { corsFields, preflight } from './contract/cors.ts';
@@ -208,8 +208,9 @@ async function admitStream(
   { connection, closed }: ApiRequest,
   party: Party | undefined,
 ): Promise<void> {
-  if (!hasStream(responses)) return;
-  if (party !== undefined) await shares.stream(party, closed);
+  const heldBytes = heldBytesOf(responses);
+  if (heldBytes === undefined) return;
+  if (party !== undefined) await shares.stream(party, { heldBytes, closed });
   openStreamOf(connection);
 }
 

@@ -18,6 +18,8 @@ export type StreamResponse<Source = unknown, Piece = unknown> = {
   readonly schema?: z.ZodType;
   /** How long the producer of bytes may be silent. */
   readonly silenceMs?: number;
+  /** Of what the process holds for each of them while its client reads: counted with responses that are not read. */
+  readonly heldBytes?: number;
   /** How a stream of events ends when the server drains: by an event `reconnect`, or its connection is cut. */
   readonly onDrain?: 'reconnect' | 'cut';
   /** For the compiler alone. */
@@ -36,7 +38,7 @@ export function eventStream<Source = undefined>(
 
 export function byteStream<Source = undefined>(
   streamType: string,
-  traits: Pick<StreamResponse, 'silenceMs' | 'schema'> = {},
+  traits: Pick<StreamResponse, 'silenceMs' | 'heldBytes' | 'schema'> = {},
 ): StreamResponse<Source, Uint8Array> {
   return { streamType, pieces: 'bytes', ...traits };
 }
@@ -109,16 +111,17 @@ export function statusesOf(responses: Responses): readonly SuccessStatus[] {
 }
 
 /** What every request of a route would find out again. */
-type Known = { readonly statuses: readonly SuccessStatus[]; readonly hasStream: boolean };
+type Known = { readonly statuses: readonly SuccessStatus[]; readonly heldBytes: number | undefined };
 
 const known = new WeakMap<Responses, Known>();
 
 function knownOf(responses: Responses): Known {
   const found = known.get(responses);
   if (found !== undefined) return found;
+  const streams = Object.values(responses).filter(isStreamResponse);
   const made = {
     statuses: statusesOf(responses),
-    hasStream: Object.values(responses).some(isStreamResponse),
+    heldBytes: streams.length === 0 ? undefined : Math.max(...streams.map(({ heldBytes = 0 }) => heldBytes)),
   };
   known.set(responses, made);
   return made;
@@ -145,6 +148,7 @@ export function isStreamResponse(response: ResponseSchema): response is StreamRe
   return response !== null && 'streamType' in response;
 }
 
-export function hasStream(responses: Responses): boolean {
-  return knownOf(responses).hasStream;
+/** What is held for a stream of the route while its client reads; undefined where no response is a stream. */
+export function heldBytesOf(responses: Responses): number | undefined {
+  return knownOf(responses).heldBytes;
 }

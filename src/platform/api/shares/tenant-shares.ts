@@ -20,8 +20,11 @@ export type TenantShares = {
   prepare<T>(party: Party, work: () => Promise<T>): Promise<T>;
   /** Runs what waits after the commit, for as long as the caller wants to. */
   respond<T>(party: Party, work: () => Promise<T>): Promise<T>;
-  /** Counts a stream until `closed` resolves. */
-  stream(party: Party, closed: Promise<unknown>): Promise<void>;
+  /** Counts a stream, and what is held for it, until `closed` resolves. */
+  stream(
+    party: Party,
+    stream: { readonly heldBytes: number; readonly closed: Promise<unknown> },
+  ): Promise<void>;
   /** Counts bytes of a request that the process holds. */
   ingest(party: Party, bytes: number): Promise<Leave>;
   /** Counts bytes of a response until `closed` resolves: a client may read slowly, or not at all. */
@@ -91,8 +94,9 @@ export function createTenantShares(
     writes: (party) => within(pools.writes, writes, party),
     prepare: (party, work) => preparing.run(party, work),
     respond: (party, work) => responding.run(party, work),
-    async stream(party, closed) {
+    async stream(party, { heldBytes, closed }) {
       void closed.then(await streams.enter(party));
+      if (heldBytes > 0) void closed.then(await unread.enter(party, heldBytes));
     },
     ingest: (party, bytes) => ingest.enter(party, bytes),
     async unread(party, bytes, closed) {

@@ -7,13 +7,13 @@ import { traceErrors } from '../../api/contract/error-formats.ts';
 import { byteStream } from '../../api/responses.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { Reader } from '../../store/database.ts';
-import { formatCursor, parseCursor } from '../../store/page-cursor.ts';
 import { flag } from '../projects/project-schema.ts';
 import { noProject } from '../projects/projects.ts';
 import type { RunPlace } from '../trace-store.ts';
+import { formatRunCursor, parseRunCursor } from './run-cursor.ts';
 import { chooseFields, run, type ShownRun } from './run-fields.ts';
 import { writeRuns } from './run-json.ts';
-import { type Lookups, lookUp, type Page, writePage } from './run-page.ts';
+import { countHeld, type Lookups, lookUp, type Page, writePage } from './run-page.ts';
 import { type GivenQuery, runQuery, runSelection } from './run-query-schema.ts';
 import { runStats } from './run-stats-schema.ts';
 import { toSelection } from './run-selection.ts';
@@ -23,6 +23,8 @@ const shared = { tag: 'Runs', errors: traceErrors, access: inWorkspace('runs:rea
 export function createQueryRoutes(lookups: Lookups): readonly Route[] {
   return [queryRoute(lookups), statsRoute(lookups), readRoute(lookups)];
 }
+
+const MIB = 1024 * 1024;
 
 const page = z.object({
   runs: z.array(run),
@@ -37,7 +39,7 @@ const queryRoute = (lookups: Lookups): Route =>
     summary: 'Find runs by filters, in pages',
     tracking: { operation: 'query_runs' },
     body: runQuery,
-    responses: { 200: byteStream<Page>('application/json', { schema: page }) },
+    responses: { 200: byteStream<Page>('application/json', { schema: page, heldBytes: 2 * MIB }) },
     failures: [404, 408],
     async prepare({ db, workspaceId, body }) {
       await confirmProjects(db, workspaceId, body.session ?? []);
@@ -77,7 +79,9 @@ const readRoute = (lookups: Lookups): Route =>
       exclude_s3_stored_attributes: flag.default(false).describe('Leave links to attachments out'),
       exclude_serialized: flag.default(false),
     }),
-    responses: { 200: byteStream<Pick<Page, 'shown' | 'fields'>>('application/json', { schema: run }) },
+    responses: {
+      200: byteStream<Pick<Page, 'shown' | 'fields'>>('application/json', { schema: run, heldBytes: MIB }),
+    },
     failures: [404, 408],
     async prepare({ db, workspaceId, params: { run_id }, query }) {
       const ids = [run_id.toLowerCase()];
@@ -119,19 +123,18 @@ async function findPage(lookups: Lookups, db: Reader, workspaceId: string, body:
     ...(after === undefined ? {} : { after }),
   });
   const fields = chooseFields(select);
-  const runs = found.slice(0, size);
+  const asked = found.slice(0, size);
+  const runs = asked.slice(0, countHeld(asked));
   return {
     shown: await lookUp(lookups, db, { workspaceId, runs, fields }),
     fields,
-    hasMore: found.length > size && skip_pagination !== true,
-    toCursor: ({ start_time, id }) => formatCursor({ start_time, id }, scope),
+    hasMore: runs.length < asked.length || (found.length > size && skip_pagination !== true),
+    toCursor: (last) => formatRunCursor(last, scope),
   };
 }
 
-const place = z.strictObject({ start_time: z.iso.datetime(), id: z.guid() });
-
 function readCursor(cursor: string, scope: unknown): RunPlace {
-  const found = parseCursor(cursor, place, scope);
+  const found = parseRunCursor(cursor, scope);
   if (found !== undefined) return found;
   const msg = 'Invalid cursor: use cursors.next of the page before, with the same filters and order';
   throw new InvalidInput([{ loc: ['body', 'cursor'], msg, type: 'value_error' }]);

@@ -12,7 +12,7 @@ export type RunReading = {
 };
 
 /** Stored bytes of payloads that are read at once, and of one that is read with others. */
-const BATCH_BYTES = 2 * 1024 * 1024;
+const BATCH_BYTES = 512 * 1024;
 const SMALL_BYTES = 128 * 1024;
 
 /** The pieces of each run, in order. */

@@ -11,6 +11,23 @@ const MAX_DESCENDANTS = 10_000;
 /** A page has at least one run, however large. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
+/** Of runs without their payloads, which are held while a client reads the page. */
+const HELD_BYTES = 512 * 1024;
+/** Of a run, besides what clients may make long. */
+const FACTS_BYTES = 1_024;
+const ID_BYTES = 40;
+
+/** How many of the runs a page has: most have few names, tags and parents. At least one. */
+export function countHeld(runs: readonly FoundRun[]): number {
+  let bytes = 0;
+  const end = runs.findIndex(({ name, tags, dotted_order: order, parent_run_ids: parents }) => {
+    const texts = name.length + order.length + tags.reduce((sum, tag) => sum + tag.length, 0);
+    bytes += FACTS_BYTES + texts + ID_BYTES * (parents.length + tags.length);
+    return bytes > HELD_BYTES;
+  });
+  return end < 0 ? runs.length : Math.max(1, end);
+}
+
 /** Signed links to the attachments of runs, by their ids. */
 export type FindAttachments = (
   db: Reader,

@@ -11,6 +11,7 @@ let api: PlatformApi;
 let workspaceId: string;
 let key: string;
 let otherKey: string;
+let thirdKey: string;
 beforeAll(async () => {
   api = await createPlatformApi();
   const organizationId = await api.addOrganization();
@@ -18,6 +19,8 @@ beforeAll(async () => {
   key = await api.addServiceKey(organizationId, 'WORKSPACE_VIEWER', workspaceId);
   const other = await api.addWorkspace(organizationId);
   otherKey = await api.addServiceKey(organizationId, 'WORKSPACE_VIEWER', other);
+  const third = await api.addOrganization();
+  thirdKey = await api.addServiceKey(third, 'WORKSPACE_VIEWER', await api.addWorkspace(third));
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
@@ -107,6 +110,48 @@ describe('a query of runs', () => {
       const refused = await query({ ...scope, cursor: first.body.cursors.next, ...changed });
       expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['body', 'cursor']]);
     }
+  });
+
+  it('does not go on from a place that no run has, such as the year 0', async () => {
+    const project = await addProject();
+    await addRuns(project, {}, {});
+    for (const order of ['asc', 'desc']) {
+      const scope = { session: [project], limit: 1, order };
+      const { cursors } = (await query(scope)).body;
+      const content = JSON.parse(Buffer.from(cursors.next, 'base64url').toString());
+      for (const start_time of ['0000-01-01T00:00:00.000000Z', '1969-12-31T23:59:59.999999Z', '2026-01-01']) {
+        const cursor = Buffer.from(JSON.stringify({ ...content, start_time })).toString('base64url');
+        const refused = await query({ ...scope, cursor });
+        expect([refused.status, refused.body.detail?.[0]?.loc]).toEqual([422, ['body', 'cursor']]);
+      }
+    }
+  });
+
+  it('ends a page early whose names, tags and orders would be too large', async () => {
+    const project = await addProject();
+    const long = 'x'.repeat(60_000);
+    const ids = await addRuns(project, ...Array.from({ length: 10 }, () => ({ name: long, tags: [long] })));
+    const scope = { session: [project], select: ['name'], skip_pagination: true };
+    const found: string[] = [];
+    let cursor: string | null | undefined;
+    const sizes: number[] = [];
+    do {
+      const page = await query({ ...scope, ...(cursor ? { cursor } : {}) });
+      found.push(...idsOf(page));
+      sizes.push(idsOf(page).length);
+      cursor = page.body.cursors.next;
+    } while (cursor);
+    expect([found, sizes]).toEqual([ids, [4, 4, 2]]);
+  });
+
+  it('waits for clients that do not read what the key has asked for', { tags: ['long'] }, async () => {
+    const rest = Array.from({ length: 16 }, () =>
+      api.ask('POST', '/runs/query', { key: thirdKey, body: {}, isLeftOpen: true }),
+    );
+    for (const { status } of await Promise.all(rest)) expect(status).toBe(200);
+    const refused = await query({}, thirdKey);
+    expect([refused.status, refused.headers.has('retry-after')]).toEqual([429, true]);
+    expect((await query({})).status).toBe(200);
   });
 
   it('ends a page early that would be too large, with the cursor of the rest', async () => {
