@@ -223,7 +223,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/agent-server/streams/state-updates.ts':
     'test/platform/agent-server/streams/thread-stream.test.ts',
   'src/platform/agent-server/queue/lone-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
-  'src/platform/agent-server/queue/patience.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/renewal.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-control.ts': 'test/platform/agent-server/queue/run-queue.test.ts',
   'src/platform/agent-server/queue/run-places.ts': 'test/platform/agent-server/queue/run-queue.test.ts',

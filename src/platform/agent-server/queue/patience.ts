@@ -20,9 +20,19 @@ export async function untilAvailable<T>(signal: AbortSignal, work: () => Promise
   }
 }
 
-/** A port whose calls wait for the database. Each of them may be repeated. */
-export function waitForDatabase(port: ServerCallPort, signal: AbortSignal): ServerCallPort {
-  return { handle: (method, params) => untilAvailable(signal, () => port.handle(method, params)) };
+/** A port whose calls wait for the database, until `lost` aborts: they are refused then. Each of them may be repeated. */
+export function waitForDatabase(port: ServerCallPort, lost: AbortSignal): ServerCallPort {
+  return {
+    async handle(method, params) {
+      try {
+        return await untilAvailable(lost, () => port.handle(method, params));
+      } catch (error) {
+        // That is no failure of this server, whose log tells of those.
+        if (lost.aborted) throw new DomainError('conflict', 'This attempt of the run has ended');
+        throw error;
+      }
+    },
+  };
 }
 
 /** Resolves with the work, or after so long. */
