@@ -7,6 +7,7 @@ import { removeStaleSocket } from '../../base/http/unix-socket.ts';
 import { type RequestHead, requestIdOf } from '../../base/http/request-head.ts';
 import { type ListenAddress, listenerUrl, type SocketPath } from '../../base/listen-address.ts';
 import type { LineWriter, Log } from '../../base/log.ts';
+import { rememberLast } from '../../base/remember-last.ts';
 import type { Api, RequestFacts } from './api-request.ts';
 import { type TrustedProxies, clientAddress } from './client-address.ts';
 import { type ConnectionLimits, createConnectionLimits } from './connection-limits.ts';
@@ -159,11 +160,13 @@ function checkHead(head: RequestHead): PlatformErrorCode | undefined {
   if (!PLAIN_TARGET.test(target) || DOT_SEGMENT.test(target)) return 'bad_target';
   if (head.host === undefined && (version === '1.1' || head.values('host').length > 0)) return 'bad_host';
   // A port above 65535, or four numbers that are no address: handlers and applications get a URL with it.
-  if (head.host !== undefined && !URL.canParse(`http://${head.host}/`)) return 'bad_host';
+  if (head.host !== undefined && !isUrlHost(head.host)) return 'bad_host';
   if (!head.isFramedPlainly) return 'framing';
   if (method === 'TRACE') return 'method';
   return (method === 'GET' || method === 'HEAD') && head.hasBody ? 'unexpected_body' : undefined;
 }
+
+const isUrlHost = rememberLast((host) => URL.canParse(`http://${host}/`));
 
 // A client never sends its fragment, and a backslash is a slash to some readers.
 const PLAIN_TARGET = /^\/[!"$-[\]-~]*$/;

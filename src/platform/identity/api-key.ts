@@ -69,7 +69,11 @@ function shortenKey(text: string): string {
 }
 
 function checksumOf(body: string): string {
-  return toBase62(BigInt(crc32(body)), CHECKSUM_LENGTH);
+  // By numbers and not by toBase62: every request with a key is checked.
+  let text = '';
+  for (let rest = crc32(body); text.length < CHECKSUM_LENGTH; rest = Math.floor(rest / 62))
+    text = DIGITS[rest % 62] + text;
+  return text;
 }
 
 function toBase62(value: bigint, length: number): string {

@@ -55,10 +55,13 @@ async function confirmBeside<G, T>(
   const confirming = trx.holdBack(() => confirm(trx));
   // Looked at when the work has ended.
   confirming.catch(() => undefined);
-  const [worked] = await Promise.allSettled([work(known)]);
+  const worked = await work(known).then(
+    (result) => ({ hasFailed: false, result }) as const,
+    (error: unknown) => ({ hasFailed: true, error }) as const,
+  );
   trx.sendHeld();
   const granted = await confirming;
   if (!isDeepStrictEqual(granted, known)) throw new ChangedGrant();
-  if (worked.status === 'rejected') throw worked.reason;
-  return { granted, result: worked.value };
+  if (worked.hasFailed) throw worked.error;
+  return { granted, result: worked.result };
 }

@@ -1,6 +1,7 @@
 // The origin that a browser sent a request to, where sessions are allowed: over TLS, or on loopback.
 import type { RequestHead } from '../../../base/http/request-head.ts';
 import type { Socket } from 'node:net';
+import { rememberLast } from '../../../base/remember-last.ts';
 import { isTrustedPeer, type TrustedProxies } from '../client-address.ts';
 
 export type OriginOptions = {
@@ -25,9 +26,7 @@ export function pageOrigin(
 }
 
 /** Without a default port, as browsers write it. */
-function toOrigin(text: string): string | undefined {
-  return URL.canParse(text) ? new URL(text).origin : undefined;
-}
+const toOrigin = rememberLast((text) => (URL.canParse(text) ? new URL(text).origin : undefined));
 
 const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/;
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
