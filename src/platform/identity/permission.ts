@@ -10,6 +10,7 @@ const inWorkspace = [
   'sandboxes:read',
   'runs:create',
   'runs:read',
+  'projects:delete',
 ] as const;
 const administerWorkspace = ['WORKSPACES_MANAGE', ...inWorkspace] as const;
 const operateOrganization = ['organization:manage', 'organization:read', ...administerWorkspace] as const;

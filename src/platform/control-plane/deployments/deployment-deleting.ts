@@ -17,7 +17,7 @@ export function toDeletionScope({
 }: Pick<WorkspaceGrant, 'permissions'> & {
   readonly query: { readonly delete_tracing_project: boolean };
 }): DeletionScope {
-  if (withTracingProject) requirePermission(permissions, 'runs:create');
+  if (withTracingProject) requirePermission(permissions, 'projects:delete');
   return { withTracingProject };
 }
 

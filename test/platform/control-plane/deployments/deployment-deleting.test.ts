@@ -102,8 +102,8 @@ describe('the tracing project of a deployment', () => {
   it('is deleted by those who may delete a project', () => {
     const of = (permissions: readonly Permission[], delete_tracing_project: boolean) => () =>
       toDeletionScope({ permissions: new Set(permissions), query: { delete_tracing_project } });
-    expect(of(['deployments:delete'], true)).toThrow('runs:create');
+    expect(of(['deployments:delete', 'runs:create'], true)).toThrow('projects:delete');
     expect(of(['deployments:delete'], false)()).toEqual({ withTracingProject: false });
-    expect(of(['deployments:delete', 'runs:create'], true)()).toEqual({ withTracingProject: true });
+    expect(of(['deployments:delete', 'projects:delete'], true)()).toEqual({ withTracingProject: true });
   });
 });
