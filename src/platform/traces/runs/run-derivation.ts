@@ -9,6 +9,12 @@ export const MAX_TEXT = 65_536;
 const MAX_PAIRS = 200;
 const MAX_PAIR_TEXT = 1_000;
 const MAX_NAME = 250;
+/**
+ * Of the paths of one payload together, besides four times the characters of the names and values that they lead to: names of members
+ * are in the path of each value below them.
+ */
+const MAX_PATHS = 1_000;
+const PATHS_RATIO = 4;
 /** Of metadata: values beyond are left out of the search, not out of the run. */
 const MAX_NODES = 2_000;
 const MAX_DEPTH = 16;
@@ -115,16 +121,22 @@ function firstTokenTime(value: unknown): string | undefined {
 function toPairs(value: unknown): Pairs {
   const pairs: Record<string, string | null> = Object.create(null);
   let left = MAX_PAIRS;
+  let chars = MAX_PATHS;
   const add = (path: string, one: unknown, depth: number): void => {
     if (left === 0 || depth > MAX_DEPTH || path.length > MAX_NAME) return;
     if (typeof one !== 'object' || one === null) {
+      const text = one === null ? null : String(one).slice(0, MAX_PAIR_TEXT);
+      chars += PATHS_RATIO * (text?.length ?? 0) - path.length;
+      if (chars < 0) left = 0;
+      if (left === 0) return;
       left -= 1;
-      pairs[storable(path)] = one === null ? null : storable(String(one).slice(0, MAX_PAIR_TEXT));
+      pairs[storable(path)] = text === null ? null : storable(text);
       return;
     }
     const names: Iterable<string | number> = Array.isArray(one) ? one.keys() : Object.keys(one);
     for (const name of names) {
       if (left === 0) return;
+      chars += PATHS_RATIO * String(name).length;
       add(depth === 0 ? String(name) : `${path}.${name}`, (one as Record<string, unknown>)[name], depth + 1);
     }
   };

@@ -34,6 +34,27 @@ describe('what is derived', () => {
     expect([inputs_text.length, Object.keys(inputs_pairs).length]).toEqual([MAX_TEXT, 200]);
   });
 
+  it('from few bytes below long names are pairs of about six times their size', () => {
+    const name = 'n'.repeat(240);
+    const flat = { [name]: Array.from({ length: 200 }, () => 1) };
+    const deep = { a: { [name.slice(0, 200)]: { b: Object.fromEntries(flat[name]!.entries()) } } };
+    for (const value of [flat, deep]) {
+      const { inputs_pairs = {} } = deriveValues('inputs', value);
+      const [pairs, payload] = [JSON.stringify(inputs_pairs).length, JSON.stringify(value).length];
+      expect(Object.keys(inputs_pairs).length).toBeGreaterThan(5);
+      expect(pairs).toBeLessThan(1_500 + 6 * payload);
+    }
+  });
+
+  it('from messages as clients send them are all of 200 pairs', () => {
+    const message = {
+      id: ['langchain', 'schema', 'AIMessage'],
+      kwargs: { content: 'Hello there', type: 'ai' },
+    };
+    const value = { messages: [Array.from({ length: 50 }, () => message)] };
+    expect(Object.keys(deriveValues('inputs', value).inputs_pairs ?? {})).toHaveLength(200);
+  });
+
   it('from extra are metadata, the thread and the usage', () => {
     const metadata = {
       conversation_id: 'c',
