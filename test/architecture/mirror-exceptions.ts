@@ -537,6 +537,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/ingestion/part-name.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/sliced-body.ts': 'test/platform/traces/ingestion/batch-runs.test.ts',
   'src/platform/traces/ingestion/run-reader.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/traces/runs/run-writing.ts': 'test/platform/traces/access/run-access.test.ts',
   'src/platform/traces/ingestion/run-schema.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/single-run.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/settings/gateway-settings.ts': 'test/platform/config.test.ts',

@@ -136,6 +136,9 @@ const STATEMENTS: Readonly<Record<number, string>> = {
   `,
   26: `update trace_feedback set score = 0.5`,
   27: `insert into trace_tokens (deployment_id, workspace_id, hash) values ('${DEPLOYMENT}', '${WORKSPACE}', '\\x0e')`,
+  28: `insert into trace_project_spans (workspace_id, session_id, first_start_time, last_start_time)
+    select workspace_id, id, now(), now() from trace_projects where name = 'default'
+    on conflict (workspace_id, session_id) do nothing`,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -49,6 +49,7 @@ export const traces: Module = {
     new URL('./migrations/0025-traces.sql', import.meta.url),
     new URL('./migrations/0026-trace-order.sql', import.meta.url),
     new URL('./migrations/0027-trace-tokens.sql', import.meta.url),
+    new URL('./migrations/0028-trace-days.sql', import.meta.url),
   ],
   async start({ config, store, log, roles }) {
     retention.keepDays(config.traces.retentionDays);

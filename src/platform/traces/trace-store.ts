@@ -2,12 +2,18 @@
 // `test/platform/traces/store/trace-store-checks.ts`. Projects, feedback and attachments are rows of PostgreSQL in any case.
 import type { Database, Reader, Transaction } from '../store/database.ts';
 import type { Filter } from './filter/filter.ts';
-import type { PlacedPart } from './runs/run-part.ts';
+import type { PlacedPart, RunPart } from './runs/run-part.ts';
 
 export type TraceStore = {
   /**
+   * Makes ready for the runs of a request, before its transaction, which then waits for nobody else who does so. Throws `too_many`
+   * where they start on more new days than one request may ask for; another attempt goes on from there.
+   */
+  prepareRuns(db: Reader, parts: readonly Pick<RunPart, 'start'>[]): Promise<void>;
+  /**
    * Merges parts into the runs of the workspace, in the transaction of the request. At most one part for each run. Merging the same
-   * part again changes nothing; parts of a run may come in any order, and from several processes at once.
+   * part again changes nothing; parts of a run may come in any order, and from several processes at once. Throws `unavailable` where
+   * what `prepareRuns` has made ready is gone.
    */
   mergeRuns(trx: Transaction, workspaceId: string, parts: readonly PlacedPart[]): Promise<void>;
   /** Undefined where the workspace has no such run. */
@@ -15,6 +21,8 @@ export type TraceStore = {
     db: Reader,
     run: { readonly workspaceId: string; readonly id: string },
   ): Promise<StoredRun | undefined>;
+  /** When a query that begins now has to end, by `performance.now()`: for one of several calls. */
+  startDeadline(): number;
   /**
    * A page of runs in the order of their starts, and of their ids among equal ones; at most `limit`, without their payloads. Throws
    * `timeout` where that takes longer than a query may.
@@ -38,7 +46,12 @@ export type TraceStore = {
   /** The runs below each of the runs, by its id, in the order of their starts; at most `limit` of each kind. */
   readDescendants(
     db: Reader,
-    wanted: { readonly workspaceId: string; readonly runs: readonly FoundRun[]; readonly limit: number },
+    wanted: {
+      readonly workspaceId: string;
+      readonly runs: readonly FoundRun[];
+      readonly limit: number;
+      readonly deadlineMs?: number;
+    },
   ): Promise<ReadonlyMap<string, Descendants>>;
   /** Of the selected runs. Throws `timeout` as `queryRuns` does. */
   readRunStats(db: Reader, selection: RunSelection): Promise<RunStats>;
@@ -47,7 +60,7 @@ export type TraceStore = {
     db: Reader,
     runs: { readonly workspaceId: string; readonly ids: readonly string[] },
   ): Promise<ReadonlyMap<string, RunLocation>>;
-  /** Of the traces of each project that has some, within the time that they are kept. Throws `timeout` as `queryRuns` does. */
+  /** Of the traces of each project that has had some, within the time that they are kept. Throws `timeout` as `queryRuns` does. */
   readProjectStats(
     db: Reader,
     projects: { readonly workspaceId: string; readonly ids: readonly string[] },
@@ -84,6 +97,8 @@ export type RunWindow = { readonly from: string; readonly to?: string };
 export type RunQuery = RunSelection & {
   readonly order: 'asc' | 'desc';
   readonly limit: number;
+  /** Of `startDeadline`; a new one when absent. */
+  readonly deadlineMs?: number;
   /** The last run of the page before. */
   readonly after?: RunPlace;
 };
@@ -141,7 +156,7 @@ export type StoredRun = {
   readonly error_json: Buffer | null;
 };
 
-/** UTC days. Those that are left are in use: a later attempt takes them. */
+/** UTC days. Those that are left have no runs any more, but queries read their tables: a later attempt drops them. */
 export type ExpiredDays = { readonly dropped: readonly string[]; readonly left: readonly string[] };
 
 /** Latencies are seconds, costs decimal text. */

@@ -5,8 +5,7 @@ import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import { parseDocument } from '../../../src/platform/proxy-documents/parsed-document.ts';
 import { sealDocument } from '../../../src/platform/proxy-documents/sealed-document.ts';
 import { placeOfProfile } from '../../../src/platform/proxy-profiles/contract.ts';
-import { postgresTraceStore } from '../../../src/platform/traces/store/postgres-trace-store.ts';
-import { partOf } from '../traces/store/trace-scene.ts';
+import { mergeRuns, partOf } from '../traces/store/trace-scene.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { idPlacesOf, withIdAt } from './id-places.ts';
@@ -398,7 +397,7 @@ async function addRun(scene: Scene): Promise<string> {
   const { api, tenant } = scene;
   const project = { rank: 2, id: await addProject(scene) };
   const part = partOf({ project, values: { inputs_json: Buffer.from('{}') } });
-  await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, tenant.workspaceId, [part]));
+  await mergeRuns(api.database.store, tenant.workspaceId, [part]);
   return part.id;
 }
 

@@ -10,6 +10,8 @@ export type DeploymentGrant = {
   readonly organizationId: string;
   readonly workspaceId: string;
   readonly deploymentId: string;
+  /** Of its tracing project, the only one that it sends runs to. */
+  readonly ownProject: string;
 };
 
 type Sender = WorkspaceGrant | DeploymentGrant;
@@ -57,7 +59,7 @@ async function authenticate(db: Database, token: string): Promise<DeploymentGran
     .selectFrom('trace_tokens as t')
     .innerJoin('workspaces as w', 'w.id', 't.workspace_id')
     .innerJoin('deployments as d', 'd.id', 't.deployment_id')
-    .select(['w.organization_id', 't.workspace_id', 't.deployment_id'])
+    .select(['w.organization_id', 't.workspace_id', 't.deployment_id', 'd.name'])
     .where('t.hash', '=', hashKey(token))
     .where('d.status', '<>', 'AWAITING_DELETE')
     .$if(db.isTransaction, (query) => query.forKeyShare(['w', 't']))
@@ -65,6 +67,6 @@ async function authenticate(db: Database, token: string): Promise<DeploymentGran
   if (row === undefined) throw new DomainError('unauthenticated', 'This token sends no runs any more');
   return {
     ...{ organizationId: row.organization_id, workspaceId: row.workspace_id },
-    deploymentId: row.deployment_id,
+    ...{ deploymentId: row.deployment_id, ownProject: row.name },
   };
 }

@@ -4,27 +4,19 @@ import { byteUpload, multipartUpload } from '../../api/body/upload.ts';
 import { traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { Wiring } from '../../module.ts';
-import type { Transaction } from '../../store/database.ts';
+import type { Reader } from '../../store/database.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
-import { saveAttachments } from '../artifacts/attachments.ts';
-import { saveFeedback } from '../feedback/feedback.ts';
 import { fromRunSenders } from '../access/run-access.ts';
-import { placeParts } from '../projects/project-placing.ts';
-import type { RunPart } from '../runs/run-part.ts';
 import type { TraceStore } from '../trace-store.ts';
 import { readBatchRuns } from './batch-runs.ts';
-import type { MultipartAdditions } from './multipart-additions.ts';
-import { type MultipartRuns, readMultipartRuns } from './multipart-runs.ts';
+import { readMultipartRuns } from './multipart-runs.ts';
 import { HELD_BYTES, RequestMemory } from './request-memory.ts';
 import type { IngestionTimes } from './run-schema.ts';
+import { type ReceivedRuns, type WriteCall, writeRuns } from '../runs/run-writing.ts';
 import { readSingleRun } from './single-run.ts';
 
 /** What `prepare` has read. */
-type Received = {
-  readonly parts: readonly RunPart[];
-  readonly additions?: MultipartAdditions;
-  readonly memory: RequestMemory;
-};
+type Received = ReceivedRuns & { readonly memory: RequestMemory };
 
 const shared = {
   tag: 'Runs',
@@ -57,22 +49,19 @@ export function createIngestionRoutes(
       parts: settings.maxParts,
     },
     times: () => ({ now: Date.now(), keptDays: settings.retentionDays }),
-    receive: async (read) => {
+    receive: async (db, read) => {
       const memory = new RequestMemory(settings.spoolDirectory);
       try {
-        return { ...(await read(memory)), memory };
+        const received = await read(memory);
+        await prepareRuns(store, db, received);
+        return { ...received, memory };
       } catch (error) {
         memory.close();
         throw error;
       }
     },
-    async write({ db, workspaceId }, { parts: received, additions }) {
-      if (received.length > 0)
-        await store.mergeRuns(db, workspaceId, await placeParts(db, workspaceId, received));
-      if (additions !== undefined) {
-        await saveFeedback(db, workspaceId, additions.feedback, store);
-        await saveAttachments(db, workspaceId, additions.attachments);
-      }
+    async write(call, received) {
+      await writeRuns(store, call, received);
       return { body: {} };
     },
   };
@@ -89,14 +78,19 @@ type Parts = {
   };
   times(): IngestionTimes;
   /** Closes the memory where the reading fails. */
-  receive(
-    read: (memory: RequestMemory) => Promise<Pick<Received, 'parts'> | MultipartRuns>,
-  ): Promise<Received>;
-  write(
-    call: { readonly db: Transaction; readonly workspaceId: string },
-    received: Received,
-  ): Promise<{ readonly body: Record<string, never> }>;
+  receive(db: Reader, read: (memory: RequestMemory) => Promise<ReceivedRuns>): Promise<Received>;
+  write(call: WriteCall, received: Received): Promise<{ readonly body: Record<string, never> }>;
 };
+
+/** No attachment is left where the days of the runs cannot be made. */
+async function prepareRuns(store: TraceStore, db: Reader, { parts, additions }: ReceivedRuns): Promise<void> {
+  try {
+    await store.prepareRuns(db, parts);
+  } catch (error) {
+    await additions?.discard();
+    throw error;
+  }
+}
 
 const settle = ({ memory }: Received): void => memory.close();
 
@@ -108,8 +102,8 @@ const postRoute = ({ limits, times, receive, write }: Parts): Route =>
     summary: 'Send a run',
     upload: byteUpload(['application/json'], limits),
     failures: [404],
-    prepare: ({ upload }) =>
-      receive(async (memory) => ({
+    prepare: ({ db, upload }) =>
+      receive(db, async (memory) => ({
         parts: await readSingleRun(upload, memory, { kind: 'post', ...times() }),
       })),
     handle: (call, received) => write(call, received),
@@ -125,9 +119,9 @@ const patchRoute = ({ limits, times, receive, write }: Parts): Route =>
     params: z.strictObject({ run_id: z.guid() }),
     upload: byteUpload(['application/json'], limits),
     failures: [404],
-    prepare: ({ upload, params }) => {
+    prepare: ({ db, upload, params }) => {
       const context = { kind: 'patch', id: params.run_id.toLowerCase(), ...times() } as const;
-      return receive(async (memory) => ({ parts: await readSingleRun(upload, memory, context) }));
+      return receive(db, async (memory) => ({ parts: await readSingleRun(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,
@@ -141,8 +135,8 @@ const multipartRoute = ({ limits, times, receive, write }: Parts, artifacts: Art
     summary: 'Send runs, their payloads, attachments and feedback as parts, which may be in any order',
     upload: multipartUpload({ ...limits, maxSentBytes: limits.maxSentBytes + FRAMING_BYTES }),
     failures: [404],
-    prepare: ({ upload }) =>
-      receive((memory) => readMultipartRuns(upload, { memory, artifacts, ...times() })),
+    prepare: ({ db, upload }) =>
+      receive(db, (memory) => readMultipartRuns(upload, { memory, artifacts, ...times() })),
     handle: (call, received) => write(call, received),
     discard: async ({ additions }) => additions?.discard(),
     settle,
@@ -156,9 +150,9 @@ const batchRoute = ({ limits, times, receive, write }: Parts): Route =>
     summary: 'Send runs as an object with the lists post and patch',
     upload: byteUpload(['application/json'], limits),
     failures: [404],
-    prepare: ({ upload }) => {
+    prepare: ({ db, upload }) => {
       const context = { ...times(), maxRuns: limits.parts };
-      return receive(async (memory) => ({ parts: await readBatchRuns(upload, memory, context) }));
+      return receive(db, async (memory) => ({ parts: await readBatchRuns(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,

@@ -1,5 +1,6 @@
 // The projects of runs that are written, in their transaction: found by id or by name, and made where a name is new. They are locked
 // against their deletion until the commit, so that no run comes into a project after its removal has begun.
+import { DomainError } from '../../../base/domain-error.ts';
 import type { Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { PlacedPart, RunPart } from '../runs/run-part.ts';
@@ -25,6 +26,56 @@ export async function placeParts(
     return { ...part, project: { rank: project.rank, id } };
   });
 }
+
+/**
+ * All into the project of this name, which a deployment has: its runs without a project too. Throws `forbidden` for a part that
+ * names another one.
+ */
+export async function placePartsInto(
+  trx: Transaction,
+  workspaceId: string,
+  name: string,
+  parts: readonly RunPart[],
+): Promise<{ readonly projectId: string; readonly placed: readonly PlacedPart[] }> {
+  const projectId = (await findOrMake(trx, workspaceId, new Set([name]))).get(name);
+  if (projectId === undefined) throw new Error('a project was neither found nor made');
+  const placed = parts.map((part) => {
+    const { project } = part;
+    const isOwn = 'id' in project ? project.id === projectId : project.rank === 0 || project.name === name;
+    if (!isOwn) throw ofAnotherProject();
+    return { ...part, project: { rank: project.rank, id: projectId } };
+  });
+  return { projectId, placed };
+}
+
+/** Throws `forbidden` where a run is in another project, or was before its parts were merged in this transaction. */
+export async function confirmProject(
+  trx: Transaction,
+  workspaceId: string,
+  projectId: string,
+  runs: { readonly merged: readonly string[]; readonly named: readonly string[] },
+): Promise<void> {
+  const other = await trx
+    .selectFrom('trace_run_places')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where((eb) =>
+      eb.or([
+        sql<boolean>`id = any(${runs.merged}::uuid[])
+          and (session_id <> ${projectId}::uuid or last_session_id <> ${projectId}::uuid)`,
+        sql<boolean>`id = any(${runs.named}::uuid[]) and session_id <> ${projectId}::uuid`,
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  if (other !== undefined) throw ofAnotherProject();
+}
+
+export const ofAnotherProject = (): DomainError =>
+  new DomainError(
+    'forbidden',
+    'A deployment sends runs to the tracing project of its name alone: leave session_id and session_name out, and send no more of runs of other projects',
+  );
 
 /** Of runs that are there already, and whose project this request does not name; not of one that is gone, whose runs are removed. */
 async function findPlaces(

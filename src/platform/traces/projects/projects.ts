@@ -55,21 +55,15 @@ export async function findProject(db: Reader, workspaceId: string, id: string) {
   );
 }
 
-/** With the start of the latest run: the order of the key gives it without reading the runs. */
-function selectProjects(db: Reader, workspaceId: string) {
+/** With the start of the latest run, which is noted when runs are merged. */
+export function selectProjects(db: Reader, workspaceId: string) {
   return db
     .selectFrom('trace_projects as p')
-    .select(COLUMNS.map((column) => `p.${column}` as const))
-    .select((eb) =>
-      eb
-        .selectFrom('trace_runs as r')
-        .select('r.start_time')
-        .where('r.workspace_id', '=', workspaceId)
-        .whereRef('r.session_id', '=', 'p.id')
-        .orderBy('r.start_time', 'desc')
-        .limit(1)
-        .as('last_run_start_time_live'),
+    .leftJoin('trace_project_spans as s', (join) =>
+      join.onRef('s.workspace_id', '=', 'p.workspace_id').onRef('s.session_id', '=', 'p.id'),
     )
+    .select(COLUMNS.map((column) => `p.${column}` as const))
+    .select('s.last_start_time as last_run_start_time_live')
     .where('p.workspace_id', '=', workspaceId);
 }
 

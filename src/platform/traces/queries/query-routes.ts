@@ -84,13 +84,19 @@ const readRoute = (lookups: Lookups): Route =>
     },
     failures: [404, 408],
     async prepare({ db, workspaceId, params: { run_id }, query }) {
-      const ids = [run_id.toLowerCase()];
-      const runs = await lookups.store.queryRuns(db, { workspaceId, ids, order: 'desc', limit: 1 });
+      const [ids, deadlineMs] = [[run_id.toLowerCase()], lookups.store.startDeadline()];
+      const runs = await lookups.store.queryRuns(db, {
+        workspaceId,
+        ids,
+        order: 'desc',
+        limit: 1,
+        deadlineMs,
+      });
       if (runs.length === 0) throw new DomainError('not_found', 'There is no such run in this workspace');
       const fields = new Set(chooseFields(undefined));
       if (query.exclude_serialized) fields.delete('serialized');
       if (query.exclude_s3_stored_attributes) fields.delete('s3_urls');
-      return { shown: await lookUp(lookups, db, { workspaceId, runs, fields }), fields };
+      return { shown: await lookUp(lookups, db, { workspaceId, runs, fields, deadlineMs }), fields };
     },
     handle: async (_, source) => ({ source, resources: idsOf(source.shown) }),
     async *stream({ db, workspaceId }, { shown, fields }) {
@@ -115,7 +121,9 @@ async function findPage(lookups: Lookups, db: Reader, workspaceId: string, body:
   const { cursor, limit, select, skip_pagination, skip_prev_cursor: _, ...scope } = body;
   const size = limit ?? 100;
   const after = cursor ? readCursor(cursor, scope) : undefined;
+  const deadlineMs = lookups.store.startDeadline();
   const found = await lookups.store.queryRuns(db, {
+    deadlineMs,
     ...toSelection(workspaceId, body, Date.now()),
     order: body.order ?? 'desc',
     // One more says whether a page follows.
@@ -126,7 +134,7 @@ async function findPage(lookups: Lookups, db: Reader, workspaceId: string, body:
   const asked = found.slice(0, size);
   const runs = asked.slice(0, countHeld(asked));
   return {
-    shown: await lookUp(lookups, db, { workspaceId, runs, fields }),
+    shown: await lookUp(lookups, db, { workspaceId, runs, fields, deadlineMs }),
     fields,
     hasMore: runs.length < asked.length || (found.length > size && skip_pagination !== true),
     toCursor: (last) => formatRunCursor(last, scope),

@@ -49,10 +49,13 @@ export async function lookUp(
     workspaceId,
     runs,
     fields,
+    deadlineMs,
   }: {
     readonly workspaceId: string;
     readonly runs: readonly FoundRun[];
     readonly fields: ReadonlySet<RunField>;
+    /** Of the query that found them. */
+    readonly deadlineMs: number;
   },
 ): Promise<readonly ShownRun[]> {
   const ids = runs.map(({ id }) => id);
@@ -60,7 +63,7 @@ export async function lookUp(
   const attachments = fields.has('s3_urls') ? await findAttachments?.(db, workspaceId, ids) : undefined;
   const descendants =
     fields.has('child_run_ids') || fields.has('direct_child_run_ids')
-      ? await store.readDescendants(db, { workspaceId, runs, limit: MAX_DESCENDANTS })
+      ? await store.readDescendants(db, { workspaceId, runs, limit: MAX_DESCENDANTS, deadlineMs })
       : undefined;
   return runs.map((run) => ({
     run,

@@ -3,7 +3,7 @@
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { Descendants, FoundRun } from '../trace-store.ts';
-import { withinTime } from './query-time.ts';
+import { startDeadline, withinTime } from './query-time.ts';
 import { shift } from './run-selection.ts';
 
 export async function readDescendants(
@@ -12,13 +12,19 @@ export async function readDescendants(
     workspaceId,
     runs,
     limit,
-  }: { readonly workspaceId: string; readonly runs: readonly FoundRun[]; readonly limit: number },
+    deadlineMs = startDeadline(),
+  }: {
+    readonly workspaceId: string;
+    readonly runs: readonly FoundRun[];
+    readonly limit: number;
+    readonly deadlineMs?: number;
+  },
 ): Promise<ReadonlyMap<string, Descendants>> {
   const found = new Map(runs.map(({ id }) => [id, { direct: [] as string[], all: [] as string[] }]));
   if (runs.length === 0) return found;
   const traces = [...new Set(runs.map(({ trace_id }) => trace_id))];
   for (const { id, ancestor_id, is_direct } of await readTraces(db, {
-    ...{ workspaceId, traces, runs },
+    ...{ workspaceId, traces, runs, deadlineMs },
     limit: Math.max(1, Math.floor(limit / traces.length)),
   })) {
     if (is_direct) found.get(ancestor_id)?.direct.push(id);
@@ -41,11 +47,13 @@ function readTraces(
     traces,
     runs,
     limit,
+    deadlineMs,
   }: {
     readonly workspaceId: string;
     readonly traces: readonly string[];
     readonly runs: readonly FoundRun[];
     readonly limit: number;
+    readonly deadlineMs: number;
   },
 ): Promise<readonly Child[]> {
   const times = runs.map(({ start_time }) => start_time).toSorted();
@@ -61,8 +69,8 @@ function readTraces(
         select distinct above.id from unnest(k.parent_run_ids) above(id)
         where above.id = any(${runs.map(({ id }) => id)}::uuid[])) a
       order by k.start_time, k.id limit ${limit}) c)`;
-  return withinTime(() =>
-    db
+  return withinTime(db, deadlineMs, (reader) =>
+    reader
       .selectFrom(children.as('c'))
       .select(['c.id', 'c.ancestor_id', 'c.is_direct'])
       .orderBy(sql`start_time`)

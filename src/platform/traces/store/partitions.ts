@@ -1,10 +1,12 @@
 // The partitions of runs, one for each UTC day: made before they are needed, and dropped once each run in them is older than runs are
 // kept, with what belongs to those runs.
 import { DomainError } from '../../../base/domain-error.ts';
-import type { Database } from '../../store/database.ts';
+import type { Database, Reader } from '../../store/database.ts';
 import { codeOf } from '../../store/database-error.ts';
 import { sql } from '../../store/sql.ts';
+import type { RunPart } from '../runs/run-part.ts';
 import type { ExpiredDays } from '../trace-store.ts';
+import { narrowSpans } from './project-spans.ts';
 
 /** Requests make those of other days. */
 const DAYS_AHEAD = 3;
@@ -12,6 +14,42 @@ const DAYS_AHEAD = 3;
 export async function prepareDays(db: Database): Promise<void> {
   for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1)
     await sql`select trace_make_partition((now() at time zone 'utc')::date + ${ahead}::int)`.execute(db);
+}
+
+/** Of one request. Each takes some ten milliseconds, and every process reads the list of partitions again. */
+const NEW_DAYS = 100;
+const RETRY_MS = 1_000;
+
+/**
+ * Each is a statement, and so a transaction, of its own: nobody waits for more than one of them. They belong to no tenant, and stay
+ * where the request fails.
+ */
+export async function prepareRuns(db: Reader, parts: readonly Pick<RunPart, 'start'>[]): Promise<void> {
+  const days = new Set(parts.map(({ start }) => start.start_time.slice(0, 10)));
+  const missing = await findMissing(db, [...days]);
+  for (const day of missing.slice(0, NEW_DAYS))
+    await db
+      .selectFrom(sql`trace_make_partition(${day}::date)`.as('made'))
+      .select(sql`1`.as('one'))
+      .execute();
+  if (missing.length > NEW_DAYS)
+    throw new DomainError(
+      'too_many',
+      `The runs start on more than ${NEW_DAYS} days on which no run has started before: send the request again, which goes on from there, or send runs of fewer days at once`,
+      RETRY_MS,
+    );
+}
+
+/** Latest first: most runs are young. */
+async function findMissing(db: Reader, days: readonly string[]): Promise<readonly string[]> {
+  if (days.length === 0) return [];
+  const rows = await db
+    .selectFrom(sql<{ day: Date }>`unnest(${days}::date[])`.as<'d'>(sql`d(day)`))
+    .where(sql<boolean>`to_regclass('public.trace_runs_' || to_char(d.day, 'YYYYMMDD')) is null`)
+    .select(sql<string>`d.day::text`.as('day'))
+    .orderBy('d.day', 'desc')
+    .execute();
+  return rows.map(({ day }) => day);
 }
 
 /**
@@ -30,10 +68,11 @@ export async function expireRuns(
   const [dropped, left]: [string[], string[]] = [[], []];
   for (const day of await findDaysBefore(db, before)) {
     if (signal.aborted) break;
-    const isDropped = await dropDay(db, day);
+    const isDropped = (await dropDay(db, day)) || (await emptyDay(db, day, signal), await dropDay(db, day));
     (isDropped ? dropped : left).push(day);
   }
   await removeRest(db, before, signal);
+  await narrowSpans(db, before);
   return { dropped, left };
 }
 
@@ -72,6 +111,21 @@ async function dropDay(db: Database, day: string): Promise<boolean> {
 
 /** Rows of one statement: long ones would delay the vacuum of the tables. */
 const ROWS = 10_000;
+
+/** Queries keep the table, for which they may follow each other without an end, and keep none of its rows. */
+async function emptyDay(db: Database, day: string, signal: AbortSignal): Promise<void> {
+  const isOfDay = sql`start_time >= (${day}::timestamp at time zone 'utc')
+    and start_time < ((${day}::date + 1)::timestamp at time zone 'utc')`;
+  await repeat(signal, async () => {
+    const { rows } = await sql<{ removed: string }>`
+      with gone as (
+        delete from trace_runs where ${isOfDay} and ctid = any(array(
+          select ctid from trace_runs where ${isOfDay} limit ${ROWS} for update skip locked))
+        returning 1
+      ) select count(*) as removed from gone`.execute(db);
+    return Number(rows[0]?.removed);
+  });
+}
 
 /** Places without a run, with the feedback and the attachments of it; and those of runs that never came. */
 async function removeRest(db: Database, day: string, signal: AbortSignal): Promise<void> {

@@ -2,16 +2,18 @@
 import { sql } from '../../store/sql.ts';
 import type { StoredRun, TraceStore } from '../trace-store.ts';
 import { readDescendants } from './descendants.ts';
-import { expireRuns, prepareDays } from './partitions.ts';
+import { expireRuns, prepareDays, prepareRuns } from './partitions.ts';
 import { readProjectStats } from './project-stats.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { mergeRuns } from './run-merging.ts';
 import { readPayload, readPayloads } from './run-payloads.ts';
+import { startDeadline } from './query-time.ts';
 import { queryRuns } from './run-query.ts';
 import { readRunStats } from './run-stats.ts';
 import './trace-rows.ts';
 
 export const postgresTraceStore: TraceStore = {
+  prepareRuns,
   mergeRuns,
   async readRun(db, { workspaceId, id }) {
     const places = db.selectFrom('trace_run_places').select('session_id').select(timeOf('start_time'));
@@ -33,6 +35,7 @@ export const postgresTraceStore: TraceStore = {
       .$castTo<StoredRun>()
       .executeTakeFirst();
   },
+  startDeadline,
   queryRuns,
   readPayloads,
   readPayload,

@@ -1,8 +1,9 @@
 // Statistics of projects: of their traces, which are their root runs; tokens and costs of a trace are in its runs that have them.
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import type { ProjectStats } from '../trace-store.ts';
-import { withinTime } from './query-time.ts';
+import type { ProjectStats, RunWindow } from '../trace-store.ts';
+import { findProjectWindow } from './project-spans.ts';
+import { startDeadline, withinTime } from './query-time.ts';
 
 const CURE = 'leave include_stats out, ask for fewer projects, or use POST /runs/stats for a shorter time';
 
@@ -11,6 +12,31 @@ export async function readProjectStats(
   { workspaceId, ids }: { readonly workspaceId: string; readonly ids: readonly string[] },
 ): Promise<ReadonlyMap<string, ProjectStats>> {
   if (ids.length === 0) return new Map();
+  const deadlineMs = startDeadline();
+  const window = await findProjectWindow(db, { workspaceId, ids });
+  if (window === undefined) return new Map();
+  const rows = await withinTime(
+    db,
+    deadlineMs,
+    (reader) => projectStatsOf(reader, { workspaceId, ids, window }).execute(),
+    CURE,
+  );
+  return new Map(rows.map(({ session_id: id, ...row }) => [id, toStats(row)]));
+}
+
+/** The planner knows the bounds of the window, and leaves all other partitions out. */
+export function projectStatsOf(
+  db: Reader,
+  {
+    workspaceId,
+    ids,
+    window,
+  }: {
+    readonly workspaceId: string;
+    readonly ids: readonly string[];
+    readonly window: Required<RunWindow>;
+  },
+) {
   const isRoot = sql`r.is_root`;
   const firstToken = sql`extract(epoch from r.first_token_time - r.start_time)::double precision`;
   const percentile = (fraction: number, value: unknown) =>
@@ -18,10 +44,13 @@ export async function readProjectStats(
       number | null
     >`percentile_cont(${sql.lit(fraction)}) within group (order by ${value}) filter (where ${isRoot})`;
   const latency = sql`r.latency::double precision`;
-  const query = db
+  return db
     .selectFrom('trace_runs as r')
     .where('r.workspace_id', '=', workspaceId)
     .where('r.session_id', 'in', ids)
+    .where(
+      sql<boolean>`r.start_time >= ${window.from}::timestamptz and r.start_time < ${window.to}::timestamptz`,
+    )
     .groupBy('r.session_id')
     .select([
       'r.session_id',
@@ -46,8 +75,6 @@ export async function readProjectStats(
         'streaming_rate',
       ),
     ]);
-  const rows = await withinTime(() => query.execute(), CURE);
-  return new Map(rows.map(({ session_id: id, ...row }) => [id, toStats(row)]));
 }
 
 type Sums = 'run_count' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens';

@@ -1,6 +1,8 @@
 // Parts of runs into the rows of runs: COPY into a temporary table, then one merge. The place of a run is locked first, in the order
 // of ids, so that two requests with parts of the same run take turns, and leave one row.
+import { DomainError } from '../../../base/domain-error.ts';
 import type { Transaction } from '../../store/database.ts';
+import { codeOf } from '../../store/database-error.ts';
 import { type CopyValue, copyRows } from '../../store/postgres/copy.ts';
 import { sql } from '../../store/sql.ts';
 import {
@@ -11,6 +13,7 @@ import {
   runFieldNames,
   type RunValues,
 } from '../runs/run-part.ts';
+import { type ProjectSpan, widenSpans } from './project-spans.ts';
 
 /** Its name has a version: a connection may be older than the program, behind a pooler. */
 const STAGING = 'trace_run_staging_1';
@@ -34,14 +37,13 @@ const DEFAULTS: Partial<Record<keyof RunValues, CopyValue>> = {
   ...{ metadata: '{}', inputs_pairs: '{}', outputs_pairs: '{}' },
 };
 
-/** The partitions of the days must exist. Parts of the same run, and partitions that are made, keep the locks until the commit. */
+/** The partitions of the days must exist. Parts of the same run keep their locks until the commit. */
 export async function mergeRuns(
   trx: Transaction,
   workspaceId: string,
   parts: readonly PlacedPart[],
 ): Promise<void> {
   if (parts.length === 0) return;
-  await makePartitions(trx, parts);
   await sql`
     create temporary table if not exists ${sql.table(STAGING)}
       (like public.trace_runs including defaults, session_rank smallint not null, start_rank smallint not null)
@@ -52,13 +54,22 @@ export async function mergeRuns(
     rows: toRows(workspaceId, parts),
   });
   const known = await placeRuns(trx);
-  if (known.ids.length > 0) await updateRuns(trx, workspaceId, known);
-  await insertRuns(trx, known);
+  try {
+    if (known.ids.length > 0) await updateRuns(trx, workspaceId, known);
+    await insertRuns(trx, known);
+  } catch (error) {
+    throw toMissingDay(error);
+  }
+  await widenSpans(trx, workspaceId, known.spans);
 }
 
-async function makePartitions(trx: Transaction, parts: readonly PlacedPart[]): Promise<void> {
-  const days = new Set(parts.map(({ start }) => start.start_time.slice(0, 10)));
-  await sql`select trace_make_partition(day) from unnest(${[...days].toSorted()}::date[]) day`.execute(trx);
+/** check_violation without a constraint: the day has expired since the request was read. */
+function toMissingDay(error: unknown): unknown {
+  if (codeOf(error) !== '23514' || (error as { readonly constraint?: string }).constraint !== undefined)
+    return error;
+  const failure = new DomainError('unavailable', 'A day of these runs has just expired: try again', 1_000);
+  failure.cause = error;
+  return failure;
 }
 
 /** What is spooled is read for its row alone. */
@@ -95,11 +106,12 @@ function toArray(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
 }
 
-/** Runs that have a row already, and the window in which these are. */
+/** Runs that have a row already, and the window in which these are; and where the runs of each project are now. */
 type Known = {
   readonly ids: readonly string[];
   readonly first: string | null;
   readonly last: string | null;
+  readonly spans: readonly ProjectSpan[];
 };
 
 /** A place that is there is locked, and says afterwards where the row of the run is. */
@@ -116,11 +128,14 @@ async function placeRuns(trx: Transaction): Promise<Known> {
         session_rank = greatest(excluded.session_rank, p.session_rank),
         start_time = case when excluded.start_rank > p.start_rank then excluded.start_time else p.start_time end,
         start_rank = greatest(excluded.start_rank, p.start_rank)
-      returning id, last_start_time
+      returning id, session_id, start_time, last_start_time
+    ), spans as (
+      select session_id, min(start_time)::text as first, max(start_time)::text as last from placed group by session_id
     )
-    select coalesce(array_agg(id), '{}') as ids, min(last_start_time)::text as first, max(last_start_time)::text as last
+    select coalesce(array_agg(id), '{}') as ids, min(last_start_time)::text as first, max(last_start_time)::text as last,
+      (select coalesce(json_agg(spans), '[]') from spans) as spans
     from placed where last_start_time is not null`.execute(trx);
-  return rows[0] ?? { ids: [], first: null, last: null };
+  return rows[0] ?? { ids: [], first: null, last: null, spans: [] };
 }
 
 /**

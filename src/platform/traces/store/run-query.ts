@@ -4,7 +4,7 @@ import { sql } from '../../store/sql.ts';
 import type { FoundRun, PayloadField, RunQuery, RunWindow } from '../trace-store.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { findWindow, selectionOf, shift } from './run-selection.ts';
-import { withinTime } from './query-time.ts';
+import { startDeadline, withinTime } from './query-time.ts';
 import type { Condition } from './test-sql.ts';
 
 /**
@@ -14,12 +14,15 @@ import type { Condition } from './test-sql.ts';
 const FIRST_DAYS = 7;
 
 export async function queryRuns(db: Reader, query: RunQuery): Promise<readonly FoundRun[]> {
+  const deadlineMs = query.deadlineMs ?? startDeadline();
   const window = 'ids' in query ? await findWindow(db, query) : query.window;
   if (window === undefined) return [];
   const found: FoundRun[] = [];
   for (const part of partsOf(window, query)) {
     if (found.length === query.limit) break;
-    found.push(...(await queryWindow(db, { ...query, limit: query.limit - found.length }, part)));
+    const rest = { ...query, limit: query.limit - found.length };
+    const rows = await withinTime(db, deadlineMs, (reader) => pageOf(reader, rest, part).execute());
+    found.push(...rows.map(toFoundRun));
   }
   return found;
 }
@@ -47,11 +50,6 @@ function partsOf(window: RunWindow, { order, after, ...query }: RunQuery): reado
         { ...window, from: cut },
         { from, to: cut },
       ];
-}
-
-async function queryWindow(db: Reader, query: RunQuery, window: RunWindow): Promise<readonly FoundRun[]> {
-  const rows = await withinTime(() => pageOf(db, query, window).execute());
-  return rows.map(toFoundRun);
 }
 
 export function pageOf(db: Reader, query: RunQuery, window: RunWindow) {

@@ -2,15 +2,18 @@
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { RunSelection, RunStats } from '../trace-store.ts';
-import { withinTime } from './query-time.ts';
+import { startDeadline, withinTime } from './query-time.ts';
 import { findWindow, selectionOf } from './run-selection.ts';
 
 export async function readRunStats(db: Reader, selection: RunSelection): Promise<RunStats> {
+  const deadlineMs = startDeadline();
   const window = 'ids' in selection ? await findWindow(db, selection) : selection.window;
-  const all = db.selectFrom('trace_runs as r');
-  const selected =
-    window === undefined ? all.where(sql<boolean>`false`) : all.where(selectionOf(selection, window));
-  return toStats(await withinTime(() => selected.select(AGGREGATES).executeTakeFirstOrThrow()));
+  const condition = window === undefined ? sql<boolean>`false` : selectionOf(selection, window);
+  return toStats(
+    await withinTime(db, deadlineMs, (reader) =>
+      reader.selectFrom('trace_runs as r').where(condition).select(AGGREGATES).executeTakeFirstOrThrow(),
+    ),
+  );
 }
 
 const firstToken = sql`extract(epoch from r.first_token_time - r.start_time)::double precision`;

@@ -79,6 +79,12 @@ declare module '../../store/tables.ts' {
       last_start_time: NullableTime;
       last_start_rank: number | null;
     };
+    readonly trace_project_spans: {
+      readonly workspace_id: Fixed<string>;
+      readonly session_id: Fixed<string>;
+      first_start_time: Time;
+      last_start_time: Time;
+    };
     readonly trace_feedback: {
       readonly workspace_id: Fixed<string>;
       readonly id: Fixed<string>;

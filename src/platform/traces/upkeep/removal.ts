@@ -14,14 +14,12 @@ export const removeTraces = defineJob({
       while (!signal.aborted && !(await postgresTraceStore.removeRuns(db, { workspaceId, id })));
       if (signal.aborted) return;
       const isOfProject = { workspace_id: workspaceId, session_id: id };
-      await db
-        .deleteFrom('trace_feedback')
-        .where((eb) => eb.and(isOfProject))
-        .execute();
-      await db
-        .deleteFrom('trace_removals')
-        .where((eb) => eb.and(isOfProject))
-        .execute();
+      // The removal last: an attempt that ends before is repeated.
+      for (const table of ['trace_feedback', 'trace_project_spans', 'trace_removals'] as const)
+        await db
+          .deleteFrom(table)
+          .where((eb) => eb.and(isOfProject))
+          .execute();
     }
   },
 });

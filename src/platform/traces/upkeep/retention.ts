@@ -21,7 +21,10 @@ export function createRetention(): Retention {
       });
       if (dropped.length > 0) log.info({ days: dropped }, 'runs of traces expired');
       if (left.length > 0)
-        log.warn({ days: left }, 'runs of traces are expired and in use: the next attempt removes them');
+        log.warn(
+          { days: left },
+          'runs of traces expired, and queries keep their empty tables from being dropped',
+        );
     },
   });
   return { job, keepDays: (days) => void (keptDays = days) };

@@ -7,6 +7,7 @@ import {
   createControlPlaneScene,
   DEPLOYMENTS,
 } from '../../control-plane/control-plane-scene.ts';
+import { encodeParts, MULTIPART } from '../ingestion/multipart-body.ts';
 
 let scene: ControlPlaneScene;
 beforeAll(async () => {
@@ -37,7 +38,55 @@ describe('the token of a deployment', () => {
     const patch = { end_time: new Date().toISOString(), outputs: {} };
     expect((await scene.ask('PATCH', `/runs/${run.id}`, patch, { key: token })).status).toBe(202);
     const foreign = await scene.ask('POST', '/sessions', { name: randomUUID() }, { key: scene.otherKey });
-    expect((await post(newRun({ session_id: foreign.body.id }), token)).status).toBe(404);
+    expect((await post(newRun({ session_id: foreign.body.id }), token)).status).toBe(403);
+  });
+
+  it('sends runs to the tracing project of its deployment alone, which has those that name none', async () => {
+    const { name, token } = await open();
+    const find = async (named: string) => (await scene.ask('GET', `/sessions?name=${named}`)).body[0];
+    const other = await scene.ask('POST', '/sessions', { name: randomUUID() });
+    const unnamed = newRun({});
+    expect((await post(unnamed, token)).status).toBe(202);
+    const own = await find(name);
+    expect((await scene.ask('GET', `/runs/${unnamed.id}`)).body).toMatchObject({ session_id: own.id });
+    expect((await post(newRun({ session_id: own.id }), token)).status).toBe(202);
+    const name2 = randomUUID();
+    for (const project of [
+      { session_id: other.body.id },
+      { session_name: other.body.name },
+      { session_name: name2 },
+    ]) {
+      const refused = newRun(project);
+      const response = await post(refused, token);
+      expect([response.status, response.body]).toMatchObject([
+        403,
+        { detail: /leave session_id and session_name out/ },
+      ]);
+      expect((await scene.ask('GET', `/runs/${refused.id}`)).status).toBe(404);
+    }
+    expect(await find(name2)).toBeUndefined();
+  });
+
+  it('changes no run of another project, and adds nothing to it', async () => {
+    const { name, token } = await open();
+    const run = newRun({ session_name: randomUUID(), outputs: { text: 'theirs' } });
+    expect((await post(run, scene.key)).status).toBe(202);
+    for (const project of [{}, { session_name: name }]) {
+      const patch = { outputs: { text: 'changed' }, ...project };
+      expect((await scene.ask('PATCH', `/runs/${run.id}`, patch, { key: token })).status).toBe(403);
+      expect((await post({ ...run, ...patch }, token)).status).toBe(403);
+    }
+    for (const part of [
+      { name: `attachment.${run.id}.file`, body: 'x' },
+      { name: `feedback.${randomUUID()}`, body: JSON.stringify({ run_id: run.id, key: 'k', score: 1 }) },
+    ]) {
+      const response = await scene.api.ask('POST', '/runs/multipart', {
+        ...{ key: token, raw: encodeParts([part]), headers: { 'content-type': MULTIPART } },
+      });
+      expect([part.name, response.status]).toEqual([part.name, 403]);
+    }
+    const found = await scene.ask('GET', `/runs/${run.id}`);
+    expect(found.body).toMatchObject({ outputs: { text: 'theirs' }, feedback_stats: null, s3_urls: null });
   });
 
   it.each([

@@ -13,7 +13,7 @@ import { attachmentUrls, saveAttachments } from '../../../../src/platform/traces
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
 import { createScratch } from '../../../support/scratch.ts';
-import { partOf } from '../store/trace-scene.ts';
+import { partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let api: PlatformApi;
 let artifacts: Artifacts;
@@ -125,7 +125,7 @@ describe('an attachment', () => {
     const id = randomUUID();
     const run = partOf({ id, project: { rank: 2, id: randomUUID() } });
     const { store } = api.database;
-    await store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [run]));
+    await mergeRuns(store, workspaceId, [run]);
     await attach('content', { run_id: id });
     await postgresTraceStore.removeRuns(store.db, { workspaceId, id: run.project.id });
     expect(await urlsOf(id)).toBeUndefined();

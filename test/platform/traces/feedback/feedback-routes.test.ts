@@ -8,15 +8,17 @@ import {
   readFeedbackStats,
   readProjectFeedbackStats,
 } from '../../../../src/platform/traces/feedback/feedback-stats.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
 import { createTestWiring } from '../../../support/test-wiring.ts';
-import { partOf } from '../store/trace-scene.ts';
+import { partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let api: PlatformApi;
 let workspaceId: string;
 let key: string;
 let otherKey: string;
+let otherWorkspaceId: string;
 beforeAll(async () => {
   api = await createPlatformApi();
   const organizationId = await api.addOrganization();
@@ -24,7 +26,8 @@ beforeAll(async () => {
   const addKey = (workspace: string): Promise<string> =>
     api.addServiceKey(organizationId, 'WORKSPACE_USER', workspace);
   key = await addKey(workspaceId);
-  otherKey = await addKey(await api.addWorkspace(organizationId));
+  otherWorkspaceId = await api.addWorkspace(organizationId);
+  otherKey = await addKey(otherWorkspaceId);
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
@@ -42,7 +45,7 @@ async function addRun(id = randomUUID()): Promise<{ id: string; session_id: stri
     ...{ id, project: { rank: 2, id: session_id } },
     start: { trace_id, parent_run_id: trace_id, parent_run_ids: [trace_id] },
   });
-  await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [part]));
+  await mergeRuns(api.database.store, workspaceId, [part]);
   return { id, session_id, trace_id };
 }
 
@@ -198,5 +201,25 @@ describe('feedback', () => {
     await placeFeedback.run({}, { id: '1', store, log, signal, send: createTestWiring().send });
     expect((await ask('GET', `/feedback/${early.id}`)).body).toEqual({ ...early, session_id, trace_id });
     expect((await ask('GET', `/feedback/${lost.id}`)).body).toEqual(lost);
+  });
+
+  it('of each workspace has its turn before the next thousand of another one', async () => {
+    const run_id = randomUUID();
+    await sql`
+      insert into trace_feedback (workspace_id, run_id, key, created_at)
+      select ${workspaceId}, gen_random_uuid(), 'k', now() - interval '1 hour' from generate_series(1, 3000)`.execute(
+      api.database.owner.db,
+    );
+    const early = await ask('POST', '/feedback', { key: 'k', run_id }, otherKey);
+    await mergeRuns(api.database.store, otherWorkspaceId, [partOf({ id: run_id })]);
+    let steps = 0;
+    const signal = Object.defineProperty(new AbortController().signal, 'aborted', {
+      get: () => (steps += 1) > 2,
+    });
+    const log = createLog('info', { write: () => undefined });
+    const { store } = api.database;
+    await placeFeedback.run({}, { id: '1', store, log, signal, send: createTestWiring().send });
+    const placed = await ask('GET', `/feedback/${early.body.id}`, undefined, otherKey);
+    expect(placed.body).toMatchObject({ trace_id: run_id });
   });
 });

@@ -10,7 +10,7 @@ import { postgresTraceStore as store } from '../../../../src/platform/traces/sto
 import type { RunSelection } from '../../../../src/platform/traces/trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { FIXED_SEED, isFullRun } from '../../../support/run-size.ts';
-import { addWorkspace, partOf } from '../store/trace-scene.ts';
+import { addWorkspace, partOf, mergeRuns } from '../store/trace-scene.ts';
 import { filters, traces } from './generated-filters.ts';
 import { evaluate, type Json, type SentRun } from './second-evaluator.ts';
 
@@ -23,7 +23,7 @@ const runs = fc.sample(traces, { seed, numRuns: TRACES }).flat();
 beforeAll(async () => {
   database = await createTestDatabase();
   workspaceId = await addWorkspace(database.owner.db);
-  await database.store.write((trx) => store.mergeRuns(trx, workspaceId, runs.map(toPart)));
+  await mergeRuns(database.store, workspaceId, runs.map(toPart));
   const feedback = runs.flatMap((run) =>
     run.feedback.map(({ key, score, value, source }) => ({
       ...{ workspace_id: workspaceId, run_id: run.id, trace_id: run.trace_id, session_id: run.session_id },

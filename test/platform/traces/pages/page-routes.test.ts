@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { saveAttachments } from '../../../../src/platform/traces/artifacts/attachments.ts';
 import { toMicroseconds } from '../../../../src/platform/traces/runs/run-time.ts';
 import type { RunValues } from '../../../../src/platform/traces/runs/run-part.ts';
-import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { type Ask, type Asked, createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
-import { partOf } from '../store/trace-scene.ts';
+import { partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let api: PlatformApi;
 let organizationId: string;
@@ -54,7 +53,7 @@ async function addRun(
       parent_run_ids: parent ? [parent] : [],
     },
   });
-  await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [part]));
+  await mergeRuns(api.database.store, workspaceId, [part]);
   return id;
 }
 

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { placeParts } from '../../../../src/platform/traces/projects/project-placing.ts';
 import type { RunPart, RunProject } from '../../../../src/platform/traces/runs/run-part.ts';
-import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
-import { addWorkspace, partOf } from '../store/trace-scene.ts';
+import { addWorkspace, partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let database: TestDatabase;
 let workspaceId: string;
@@ -28,7 +27,7 @@ it('a run that names no project is not placed in the one of its first part once 
   const id = randomUUID();
   const [first] = await place(of({ rank: 2, name: 'gone' }, id));
   const { store } = database;
-  await store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [first!]));
+  await mergeRuns(store, workspaceId, [first!]);
   expect((await place(of({ rank: 0, name: 'default' }, id)))[0]?.project.id).toBe(first?.project.id);
   const gone = store.db.deleteFrom('trace_projects').where('workspace_id', '=', workspaceId);
   await gone.where('name', '=', 'gone').execute();

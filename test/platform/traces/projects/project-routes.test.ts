@@ -5,7 +5,7 @@ import { postgresTraceStore } from '../../../../src/platform/traces/store/postgr
 import { removeTraces } from '../../../../src/platform/traces/upkeep/removal.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
 import { createTestWiring } from '../../../support/test-wiring.ts';
-import { partOf } from '../store/trace-scene.ts';
+import { partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let api: PlatformApi;
 let workspaceId: string;
@@ -123,7 +123,7 @@ describe('a project', () => {
       start: { trace_id: root.id, parent_run_id: root.id, parent_run_ids: [root.id] },
     });
     const { store } = api.database;
-    await store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [root, child]));
+    await mergeRuns(store, workspaceId, [root, child]);
     const attachment = {
       workspace_id: workspaceId,
       run_id: child.id,

@@ -3,9 +3,8 @@ import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toMicroseconds } from '../../../../src/platform/traces/runs/run-time.ts';
 import type { RunValues } from '../../../../src/platform/traces/runs/run-part.ts';
-import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { type Asked, createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
-import { partOf } from '../store/trace-scene.ts';
+import { partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let api: PlatformApi;
 let workspaceId: string;
@@ -43,7 +42,7 @@ async function addRuns(project: string, ...all: readonly RunValues[]): Promise<r
   const parts = all.map((values, index) =>
     partOf({ values, project: { rank: 2, id: project }, start: { start_time: secondsAgo(60 + index) } }),
   );
-  await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, parts));
+  await mergeRuns(api.database.store, workspaceId, parts);
   return parts.map(({ id }) => id);
 }
 
@@ -233,7 +232,7 @@ describe('a query of runs', () => {
       project: { rank: 2, id: project },
       start: { start_time: secondsAgo(59), trace_id: id, parent_run_id: id, parent_run_ids: [id] },
     });
-    await api.database.store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, [child]));
+    await mergeRuns(api.database.store, workspaceId, [child]);
     const feedback = [
       { key: 'good', score: 1, value: '"yes"' },
       { key: 'good', score: 0, value: '"yes"' },

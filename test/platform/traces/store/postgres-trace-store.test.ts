@@ -4,7 +4,7 @@ import { postgresTraceStore } from '../../../../src/platform/traces/store/postgr
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { describeRunQueries } from './run-query-checks.ts';
 import { describeTraceStore } from './trace-store-checks.ts';
-import { addWorkspace, partOf } from './trace-scene.ts';
+import { addWorkspace, partOf, mergeRuns } from './trace-scene.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ it('the removal of a project and a request with its runs take turns, and neither
   const workspaceId = await addWorkspace(owner.db);
   const parts = Array.from({ length: 5 }, () => partOf({}));
   const project = { workspaceId, id: parts[0]!.project.id };
-  const merge = () => store.write((trx) => postgresTraceStore.mergeRuns(trx, workspaceId, parts));
+  const merge = () => mergeRuns(store, workspaceId, parts);
   await merge();
   const places = sql`select from trace_run_places where workspace_id = ${workspaceId} order by id for update`;
   const [isLocked, isWaiting] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

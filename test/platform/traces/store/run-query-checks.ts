@@ -5,7 +5,7 @@ import { parseFilter } from '../../../../src/platform/traces/filter/parser.ts';
 import type { Filter } from '../../../../src/platform/traces/filter/filter.ts';
 import type { PlacedPart } from '../../../../src/platform/traces/runs/run-part.ts';
 import type { FoundRun, RunQuery, RunSelection } from '../../../../src/platform/traces/trace-store.ts';
-import { partOf } from './trace-scene.ts';
+import { partOf, mergeRuns } from './trace-scene.ts';
 import type { StoreScene } from './trace-store-checks.ts';
 
 /** A trace over midnight: a root, two runs below it, one below the first of them; and a run of another trace. */
@@ -59,7 +59,7 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
     beforeAll(async () => {
       const { store, database, addWorkspace } = open();
       workspaceId = await addWorkspace();
-      await database.write((trx) => store.mergeRuns(trx, workspaceId, parts));
+      await mergeRuns(database, workspaceId, parts, store);
     });
     const query = (given: Partial<RunQuery> | object = {}): Promise<readonly FoundRun[]> =>
       open().store.queryRuns(open().database.db, {
@@ -99,7 +99,7 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
       const apart = times.map((day) =>
         partOf({ project: { rank: 2, id: far }, start: { start_time: `${day}T00:00:00.000000Z` } }),
       );
-      await database.write((trx) => store.mergeRuns(trx, own, apart));
+      await mergeRuns(database, own, apart, store);
       const ids = apart.map(({ id }) => id);
       const long = { workspaceId: own, projects: [far], window: { from: '2026-07-01T00:00:00Z' } };
       const idsOf = async (given: object): Promise<readonly string[]> =>
@@ -211,7 +211,7 @@ export function describeRunQueries(name: string, open: () => StoreScene): void {
         }),
       );
       const workspace = await open().addWorkspace();
-      await database.write((trx) => store.mergeRuns(trx, workspace, parts));
+      await mergeRuns(database, workspace, parts, store);
       const page = await store.queryRuns(database.db, {
         ...{ workspaceId: workspace, window, order: 'asc', limit: 3 },
       });

@@ -7,7 +7,9 @@ import {
   RUN_FIELDS,
   type RunValues,
 } from '../../../../src/platform/traces/runs/run-part.ts';
-import type { Database } from '../../../../src/platform/store/database.ts';
+import type { Database, Store } from '../../../../src/platform/store/database.ts';
+import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
+import type { TraceStore } from '../../../../src/platform/traces/trace-store.ts';
 
 export type GivenPart = {
   readonly id?: string;
@@ -53,4 +55,15 @@ export async function addWorkspace(db: Database): Promise<string> {
     .executeTakeFirstOrThrow();
   const row = { organization_id: id, display_name: randomUUID(), tenant_handle: null };
   return (await db.insertInto('workspaces').values(row).returning('id').executeTakeFirstOrThrow()).id;
+}
+
+/** As a request does. */
+export async function mergeRuns(
+  database: Pick<Store, 'db' | 'write'>,
+  workspaceId: string,
+  parts: readonly PlacedPart[],
+  store: TraceStore = postgresTraceStore,
+): Promise<void> {
+  await store.prepareRuns(database.db, parts);
+  await database.write((trx) => store.mergeRuns(trx, workspaceId, parts));
 }

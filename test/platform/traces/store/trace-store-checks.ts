@@ -10,7 +10,7 @@ import {
 import type { Store } from '../../../../src/platform/store/database.ts';
 import type { StoredRun, TraceStore } from '../../../../src/platform/traces/trace-store.ts';
 import { runs } from '../../../support/run-size.ts';
-import { partOf, startTime } from './trace-scene.ts';
+import { partOf, startTime, mergeRuns } from './trace-scene.ts';
 
 export type StoreScene = {
   readonly store: TraceStore;
@@ -21,7 +21,7 @@ export type StoreScene = {
 export function describeTraceStore(name: string, open: () => StoreScene): void {
   const merge = (workspaceId: string, ...parts: readonly PlacedPart[]): Promise<void> => {
     const { store, database } = open();
-    return database.write((trx) => store.mergeRuns(trx, workspaceId, parts));
+    return mergeRuns(database, workspaceId, parts, store);
   };
   const read = (workspaceId: string, id: string): Promise<StoredRun | undefined> => {
     const { store, database } = open();
