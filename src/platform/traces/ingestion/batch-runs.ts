@@ -74,7 +74,7 @@ class BatchReader implements ScanHandler {
   }
 
   #openList(name: string | undefined, kind: ValueKind): Tap | undefined {
-    if ((name !== 'post' && name !== 'patch') || kind === 'literal') return DISCARD;
+    if ((name !== 'post' && name !== 'patch') || kind === 'null') return DISCARD;
     if (kind !== 'array') {
       this.runs.refuse({ loc: ['body', name], msg: 'Input must be a list of runs', type: 'list_type' });
       return DISCARD;

@@ -17,7 +17,7 @@ export type ScanHandler = {
   close(depth: number): void;
 };
 
-export type ValueKind = 'object' | 'array' | 'string' | 'number' | 'literal';
+export type ValueKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
 
 /** Deeper texts are refused: no client reads them back. */
 export const MAX_DEPTH = 100_000;
@@ -276,7 +276,8 @@ function kindOf(byte: number): ValueKind | undefined {
   if (byte === 0x5b) return 'array';
   if (byte === 0x22) return 'string';
   if (byte === 0x2d || isDigit(byte)) return 'number';
-  return LITERALS.has(byte) ? 'literal' : undefined;
+  if (byte === 0x6e) return 'null';
+  return LITERALS.has(byte) ? 'boolean' : undefined;
 }
 
 /** Undefined for one that is too long. */

@@ -69,6 +69,7 @@ describe('POST /runs/batch', () => {
       [[], ['body']],
       [{ post: {} }, ['body', 'post']],
       [{ patch: 1 }, ['body', 'patch']],
+      [{ post: true }, ['body', 'post']],
     ] as const)
       expect((await send(given)).body.detail[0].loc).toEqual(loc);
   });
