@@ -20,10 +20,14 @@ export const displayName = z
   .regex(NAME, 'Input must have no control characters')
   .meta({ pattern: NAME_PATTERN });
 
+/** With the limits of RFC 5321: what is longer reaches no mailbox. */
+const EMAIL =
+  /^(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
+
 export const email = z
   .string()
   .max(254, { abort: true })
-  .check(z.email('Input must be an email address'))
+  .check(z.email({ pattern: EMAIL, error: 'Input must be an email address' }))
   .toLowerCase();
 
 export const organizationRole = z.enum(Object.keys(organizationRoles) as OrganizationRole[]);

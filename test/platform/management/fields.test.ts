@@ -29,6 +29,25 @@ describe('a display name', () => {
   );
 });
 
+describe('an email address', () => {
+  it.each([`${'a'.repeat(64)}@b.test`, `o'neil+x@${'b'.repeat(63)}.test`, 'a.b@c-d.e.test'])(
+    'may be as long as RFC 5321 says: %s',
+    (text) => expect(parseWith(email, text)).toEqual({ ok: true, value: text }),
+  );
+
+  it.each([
+    `${'a'.repeat(65)}@b.test`,
+    `a@${'b'.repeat(64)}.test`,
+    `a@b-.test`,
+    'a..b@c.test',
+    '.a@b.test',
+    'a@b',
+    'a@b@c.test',
+  ])('that no mail server can have is rejected: %s', (text) =>
+    expect(messagesOf(parseWith(email, text))).toEqual(['Input must be an email address']),
+  );
+});
+
 it('an email address is stored in lower case', () => {
   expect(parseWith(email, 'Ada@Example.TEST')).toEqual({ ok: true, value: 'ada@example.test' });
 });
