@@ -38,6 +38,17 @@ export function isListParameter(schema: unknown): boolean {
   return kindOf(schema).isList;
 }
 
+/** Of a character, in a percent-encoded query, there are up to 12 bytes; a head has 16 KB. */
+const MAX_FITTING_CHARS = 1_000;
+
+/** Whether what is valid by its schema can be longer than the head of a request may be. */
+export function canExceedHead(schema: unknown): boolean {
+  const { innerType } = defOf(schema);
+  if (innerType !== undefined) return canExceedHead(innerType);
+  const { maxLength } = schema as { readonly maxLength?: unknown };
+  return isListParameter(schema) || (typeof maxLength === 'number' && maxLength > MAX_FITTING_CHARS);
+}
+
 type Kind = { readonly kind: string; readonly isList: boolean };
 
 function kindOf(schema: unknown): Kind {

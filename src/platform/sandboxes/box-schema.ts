@@ -18,7 +18,8 @@ const minutes = optional(
     .int()
     .min(0)
     .max(MAX_SECONDS)
-    .refine((seconds) => seconds % 60 === 0, 'Input must be a multiple of 60; 0 turns it off'),
+    .refine((seconds) => seconds % 60 === 0, 'Input must be a multiple of 60; 0 turns it off')
+    .meta({ multipleOf: 60 }),
 );
 // Its own limits before those of `int`: of one that is too large only the lower one helps.
 const bytes = optional(z.number().min(1, { abort: true }).max(MAX_BYTES, { abort: true }).int());
@@ -37,7 +38,8 @@ const labels = optional(
     z
       .record(z.string(), z.string().max(256, { abort: true }).regex(LINE, CONTROLS))
       .refine((all) => Object.keys(all).length <= 64, 'Input must have at most 64 entries')
-      .refine((all) => Object.keys(all).every((key) => key.length <= 128 && LINE.test(key)), LABEL),
+      .refine((all) => Object.keys(all).every((key) => key.length <= 128 && LINE.test(key)), LABEL)
+      .meta({ maxProperties: 64, propertyNames: { type: 'string', maxLength: 128, pattern: LINE.source } }),
   ).describe(LABELS),
 );
 
@@ -46,14 +48,17 @@ const VARIABLES =
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const envVars = optional(
   withoutPrototype(
-    z.record(z.string(), z.string().max(32_768)).superRefine((vars, context) => {
-      const names = Object.keys(vars);
-      if (names.length > 200)
-        context.addIssue({ code: 'custom', message: 'Input must have at most 200 entries' });
-      for (const name of names)
-        if (!VARIABLE.test(name) || vars[name]?.includes('\0'))
-          context.addIssue({ code: 'custom', path: [name], message: ENV_VAR });
-    }),
+    z
+      .record(z.string(), z.string().max(32_768))
+      .superRefine((vars, context) => {
+        const names = Object.keys(vars);
+        if (names.length > 200)
+          context.addIssue({ code: 'custom', message: 'Input must have at most 200 entries' });
+        for (const name of names)
+          if (!VARIABLE.test(name) || vars[name]?.includes('\0'))
+            context.addIssue({ code: 'custom', path: [name], message: ENV_VAR });
+      })
+      .meta({ maxProperties: 200, propertyNames: { type: 'string', pattern: VARIABLE.source } }),
   ).describe(VARIABLES),
 );
 const ENV_VAR = 'A variable must have a name of letters, digits and underscores, and a value without NUL';

@@ -206,15 +206,30 @@ describe('the document', () => {
       expect(document.paths[path]?.[method.toLowerCase()]?.responses).toHaveProperty('429');
   });
 
-  it('says 431 of exactly the routes whose query has a list: a valid one can be longer than a head may be', () => {
+  it('says 431 of exactly the routes whose query has a list or a long text: a valid one can be longer than a head may be', () => {
     const listed = operations.filter(([, , { parameters }]) =>
-      parameters.some((one) => 'schema' in one && one.in === 'query' && one.schema['type'] === 'array'),
+      parameters.some(
+        (one) =>
+          'schema' in one &&
+          one.in === 'query' &&
+          (one.schema['type'] === 'array' || Number(one.schema['maxLength'] ?? 0) > 1_000),
+      ),
     );
     const said = operations.filter(([, , { responses }]) => '431' in responses);
     expect(said).toEqual(listed);
     expect(said.map(([, path]) => path)).toEqual(
-      expect.arrayContaining(['/api/v1/orgs/current/members/active', '/api/v1/audit-logs']),
+      expect.arrayContaining([
+        '/api/v1/orgs/current/members/active',
+        '/api/v1/audit-logs',
+        '/traces/{session_id}',
+      ]),
     );
+  });
+
+  it('says 431 in the format of all routes: the head is refused before its route is looked for', () => {
+    const said = operations.flatMap(([, , { responses }]) => responses['431'] ?? []);
+    expect(said.length).toBeGreaterThan(2);
+    for (const response of said) expect(response).toEqual({ $ref: '#/components/responses/HeadTooLarge' });
   });
 
   it('is refused for a path whose braces and schema differ, and for one route twice', () => {

@@ -13,6 +13,7 @@ export type JsonSchema = {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
+  readonly multipleOf?: number;
   readonly items?: JsonSchema | false;
   readonly prefixItems?: readonly JsonSchema[];
   readonly minItems?: number;
@@ -21,6 +22,7 @@ export type JsonSchema = {
   readonly required?: readonly string[];
   readonly additionalProperties?: JsonSchema | boolean;
   readonly propertyNames?: JsonSchema;
+  readonly maxProperties?: number;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
 };
@@ -30,8 +32,10 @@ const ANNOTATIONS = ['$schema', 'default', 'description', 'examples', 'title', '
 const KNOWN: ReadonlySet<string> = new Set([
   ...ANNOTATIONS,
   ...['$ref', 'type', 'const', 'enum', 'format', 'pattern', 'minLength', 'maxLength'],
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'items', 'prefixItems', 'minItems', 'maxItems'],
-  ...['properties', 'required', 'additionalProperties', 'propertyNames', 'anyOf', 'oneOf'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'multipleOf', 'items', 'prefixItems'],
+  ...['minItems', 'maxItems'],
+  ...['properties', 'required', 'additionalProperties', 'propertyNames', 'maxProperties'],
+  ...['anyOf', 'oneOf'],
 ]);
 
 export type Components = Readonly<Record<string, unknown>>;

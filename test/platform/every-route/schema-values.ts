@@ -22,7 +22,7 @@ function ofType(type: string, schema: JsonSchema): fc.Arbitrary<unknown> {
     case 'boolean':
       return fc.boolean();
     case 'integer':
-      return fc.integer(range(schema));
+      return integers(schema);
     case 'number':
       return fc.double({ min: schema.minimum ?? -1e6, max: schema.maximum ?? 1e6, noNaN: true });
     case 'string':
@@ -34,6 +34,12 @@ function ofType(type: string, schema: JsonSchema): fc.Arbitrary<unknown> {
     default:
       throw new Error(`unknown type ${type}`);
   }
+}
+
+function integers(schema: JsonSchema): fc.Arbitrary<number> {
+  const { min, max } = range(schema);
+  const { multipleOf: step = 1 } = schema;
+  return fc.integer({ min: Math.ceil(min / step), max: Math.floor(max / step) }).map((at) => at * step);
 }
 
 function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): { min: number; max: number } {
@@ -106,6 +112,8 @@ function objects({
   properties = {},
   required = [],
   additionalProperties,
+  propertyNames = {},
+  maxProperties = Infinity,
 }: JsonSchema): fc.Arbitrary<unknown> {
   const known = fc.record(
     Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, validValues(schema)])),
@@ -113,9 +121,13 @@ function objects({
   );
   if (additionalProperties === undefined || additionalProperties === false) return known;
   const more = additionalProperties === true ? {} : additionalProperties;
-  const keys = fc.stringMatching(/^[a-z_]{1,12}$/).filter((key) => !Object.hasOwn(properties, key));
+  const names = toRegExp(propertyNames.pattern ?? '');
+  const keys = fc
+    .stringMatching(/^[a-z_]{1,12}$/)
+    .filter((key) => !Object.hasOwn(properties, key) && names.test(key));
+  const maxKeys = Math.min(3, maxProperties);
   return fc
-    .tuple(known, fc.dictionary(keys, validValues(more), { maxKeys: 3, noNullPrototype: true }))
+    .tuple(known, fc.dictionary(keys, validValues(more), { maxKeys, noNullPrototype: true }))
     .map(([first, second]) => ({ ...second, ...(first as object) }));
 }
 

@@ -86,6 +86,7 @@ function* replacements(schema: JsonSchema): Generator<readonly [string, unknown]
     else if (types.includes('string')) yield* ofString(branch);
     if (types.includes('integer') || types.includes('number')) yield* ofNumber(branch);
     if (types.includes('array')) yield* ofList(branch);
+    if (types.includes('object')) yield* ofMap(branch);
   }
 }
 
@@ -188,7 +189,7 @@ function ofLength(length: number, { pattern, format }: JsonSchema): string | und
   return fillers.find((text) => expression.test(text)) ?? fillers[0];
 }
 
-function* ofNumber({ minimum, maximum }: JsonSchema): Generator<readonly [string, unknown]> {
+function* ofNumber({ minimum, maximum, multipleOf }: JsonSchema): Generator<readonly [string, unknown]> {
   if (minimum !== undefined)
     yield* [
       ['the minimum', minimum],
@@ -199,6 +200,7 @@ function* ofNumber({ minimum, maximum }: JsonSchema): Generator<readonly [string
       ['the maximum', maximum],
       ['above the maximum', maximum + 1],
     ] as const;
+  if (multipleOf !== undefined) yield ['no multiple', multipleOf + 1];
   for (const text of [
     '-0',
     '0.5',
@@ -227,6 +229,17 @@ function* ofList({ items, minItems, maxItems }: JsonSchema): Generator<readonly 
   ] as const)
     if (count >= 0 && count <= MAX_ITEMS)
       yield [what, fc.sample(validValues(items), { numRuns: count, seed: 1 }).slice(0, count)];
+}
+
+function* ofMap({ maxProperties, additionalProperties }: JsonSchema): Generator<readonly [string, unknown]> {
+  if (maxProperties === undefined || typeof additionalProperties !== 'object') return;
+  for (const [what, count] of [
+    ['the maximum of members', maxProperties],
+    ['one member too many', maxProperties + 1],
+  ] as const) {
+    const [value] = fc.sample(validValues(additionalProperties), { numRuns: 1, seed: 1 });
+    yield [what, Object.fromEntries(Array.from({ length: count }, (_, at) => [`m${at}`, value]))];
+  }
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

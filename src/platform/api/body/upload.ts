@@ -11,6 +11,8 @@ export type { Part };
 export type Upload<Content = unknown> = {
   /** For the documentation. */
   readonly mediaTypes: readonly string[];
+  /** Likewise; absent where what a part or a file holds is up to the route. */
+  readonly schema?: Readonly<Record<string, unknown>>;
   /** How much of it the route holds in memory at once; a mebibyte when absent. */
   readonly heldBytes?: number;
   /** Throws a BodyError; the content throws one too, or a RequestError. */
@@ -33,10 +35,11 @@ const PARTS: MultipartLimits = { parts: 10_000, headerBytes: 8 * 1024, nameChars
 /** The bytes of a body of one of these types. */
 export function byteUpload(
   mediaTypes: readonly string[],
-  { heldBytes, ...limits }: Partial<ContentLimits> & Pick<Upload, 'heldBytes'> = {},
+  { heldBytes, schema, ...limits }: Partial<ContentLimits> & Pick<Upload, 'heldBytes' | 'schema'> = {},
 ): Upload<AsyncIterable<Uint8Array>> {
   return {
     mediaTypes,
+    ...(schema === undefined ? {} : { schema }),
     ...(heldBytes === undefined ? {} : { heldBytes }),
     open(request) {
       const [type = ''] = (request.head.field('content-type') ?? '').split(';');

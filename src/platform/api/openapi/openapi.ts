@@ -18,7 +18,7 @@ import {
   toTag,
   validationErrorSchema,
 } from './openapi-components.ts';
-import { isListParameter } from '../query.ts';
+import { canExceedHead } from '../query.ts';
 import { type ResponseSchema, isStreamResponse, isTextResponse } from '../responses.ts';
 import type { Route } from '../route.ts';
 
@@ -114,8 +114,8 @@ function securityOf({ access: { schemes, parameters } }: Route) {
 
 function requestBodyOf({ body, upload }: Route) {
   if (upload !== undefined) {
-    // What a part or a file holds is up to the route.
-    const content = Object.fromEntries(upload.mediaTypes.map((type) => [type, { schema: {} }]));
+    const { schema = {} } = upload;
+    const content = Object.fromEntries(upload.mediaTypes.map((type) => [type, { schema }]));
     return { requestBody: { required: true, content } };
   }
   if (body === undefined) return {};
@@ -137,8 +137,7 @@ function responsesOf(route: Route): Readonly<Record<string, object>> {
   const refused = access.schemes.length === 0 ? [422, ...busy] : [401, 403, 422, 429];
   // A body is read, and rejected, also where the route takes none.
   const unreadable = method === 'GET' ? [] : [400, 413, 415];
-  // A list within its schema can be longer than a head may be.
-  const unfitting = Object.values(query?.shape ?? {}).some(isListParameter) ? [431] : [];
+  const unfitting = Object.values(query?.shape ?? {}).some(canExceedHead) ? [431] : [];
   const all = [...failures, ...refused, ...unreadable, ...unfitting];
   const statuses = [...new Set(all)].toSorted((a, b) => a - b);
   return {
@@ -151,8 +150,9 @@ function responsesOf(route: Route): Readonly<Record<string, object>> {
   };
 }
 
+/** A head that is too large gets 431 before its route is looked for: in the format of all routes. */
 function toFailure({ errors }: Route, status: number): ResponseObject | Reference {
-  if (errors === undefined) return responseReference(status);
+  if (errors === undefined || status === 431) return responseReference(status);
   return { ...sharedResponse(status), content: { [errors.mediaType]: { schema: errors.schema } } };
 }
 

@@ -31,17 +31,21 @@ const OWN_KEY = /^(?:[a-z0-9-]+\.)*sallyport(?:\.[a-z0-9-]+)*\//;
 const texts = (most: number) =>
   optional(
     withoutPrototype(
-      z.record(z.string(), z.string().max(most)).superRefine((all, context) => {
-        const keys = Object.keys(all);
-        if (keys.length > 64)
-          context.addIssue({ code: 'custom', message: 'Input must have at most 64 entries' });
-        for (const key of keys.slice(0, 64)) {
-          const message = OWN_KEY.test(key) ? 'This prefix is reserved' : KEY.test(key) ? undefined : BAD_KEY;
-          if (message !== undefined) context.addIssue({ code: 'custom', path: [key], message });
-        }
-      }),
+      z
+        .record(z.string(), z.string().max(most))
+        .superRefine((all, context) => {
+          const keys = Object.keys(all);
+          if (keys.length > 64)
+            context.addIssue({ code: 'custom', message: 'Input must have at most 64 entries' });
+          for (const key of keys.slice(0, 64)) {
+            const message = OWN_KEY.test(key) ? RESERVED : KEY.test(key) ? undefined : BAD_KEY;
+            if (message !== undefined) context.addIssue({ code: 'custom', path: [key], message });
+          }
+        })
+        .meta({ maxProperties: 64, propertyNames: { type: 'string', pattern: KEY.source } }),
     ),
   );
+const RESERVED = 'This prefix is reserved';
 const BAD_KEY = 'The key must be one of Kubernetes, such as example.com/name';
 
 const objects = optional(

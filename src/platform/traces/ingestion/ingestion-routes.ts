@@ -100,7 +100,7 @@ const postRoute = ({ limits, times, receive, write }: Parts): Route =>
     method: 'POST',
     path: '/runs',
     summary: 'Send a run',
-    upload: byteUpload(['application/json'], limits),
+    upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
     failures: [404],
     prepare: ({ db, upload }) =>
       receive(db, async (memory) => ({
@@ -117,7 +117,7 @@ const patchRoute = ({ limits, times, receive, write }: Parts): Route =>
     path: '/runs/{run_id}',
     summary: 'Send more of a run, before or after the run itself',
     params: z.strictObject({ run_id: z.guid() }),
-    upload: byteUpload(['application/json'], limits),
+    upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
     failures: [404],
     prepare: ({ db, upload, params }) => {
       const context = { kind: 'patch', id: params.run_id.toLowerCase(), ...times() } as const;
@@ -148,7 +148,7 @@ const batchRoute = ({ limits, times, receive, write }: Parts): Route =>
     method: 'POST',
     path: '/runs/batch',
     summary: 'Send runs as an object with the lists post and patch',
-    upload: byteUpload(['application/json'], limits),
+    upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
     failures: [404],
     prepare: ({ db, upload }) => {
       const context = { ...times(), maxRuns: limits.parts };
