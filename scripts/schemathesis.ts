@@ -1,11 +1,13 @@
 // `npm run schemathesis [-- OPTIONS]`: runs all checks of schemathesis (PyPI) against a platform of its own on loopback, with an
 // embedded database. Options are those of `schemathesis run`. Exits with the code of schemathesis: 0 if nothing was found.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { mintKey } from '../src/platform/identity/api-key.ts';
 import { initPlatform, startPlatform } from '../test/support/platform-process.ts';
 import { createScratch } from '../test/support/scratch.ts';
+import { endBoxHost } from './demo-platform.ts';
 import { projectRoot } from '../test/support/spawned-process.ts';
 
 const settings = join(import.meta.dirname, 'schemathesis');
@@ -19,7 +21,11 @@ const key = mintKey('service').text;
 const options = {
   dataDirectory: join(scratch.path, 'platform'),
   // Each request comes from another address: see hooks.py.
-  env: { SALLYPORT_PLATFORM_TRUSTED_PROXIES: '127.0.0.1' },
+  env: {
+    SALLYPORT_PLATFORM_TRUSTED_PROXIES: '127.0.0.1',
+    // Nothing that is sent may be built or run.
+    SALLYPORT_PLATFORM_RUNNER_START: 'false',
+  },
 };
 await initPlatform(options, key);
 process.exitCode = await run();
@@ -28,7 +34,19 @@ async function run(): Promise<number> {
   await using platform = startPlatform(options);
   const { port } = await platform.ready;
   const url = `http://127.0.0.1:${port}`;
-  const { status } = spawnSync(
+  const code = await testApi(url);
+  await requireAccess(url);
+  for (const record of platform.process.records.filter(({ level }) => level === 'error'))
+    console.log(JSON.stringify(record));
+  // Its database must have ended before its files are removed.
+  platform.process.kill('SIGTERM');
+  await platform.process.exited;
+  await endBoxHost(options.dataDirectory);
+  return code;
+}
+
+async function testApi(url: string): Promise<number> {
+  const child = spawn(
     program,
     [
       ...['--config-file', join(settings, 'schemathesis.toml'), 'run', `${url}/openapi.json`],
@@ -40,13 +58,21 @@ async function run(): Promise<number> {
       env: {
         ...process.env,
         PLATFORM_KEY: key,
+        PLATFORM_KEY_ID: await findKey(url),
         SANDBOX_TOKEN: await createSandboxToken(url),
         WORKSPACE: await findWorkspace(url),
         SCHEMATHESIS_HOOKS_FILE: join(settings, 'hooks.py'),
       },
     },
   );
-  return status ?? 1;
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+}
+
+/** A run that has lost its own key has tested nothing since. */
+async function requireAccess(url: string): Promise<void> {
+  await findKey(url);
+  await findWorkspace(url);
 }
 
 /** Some routes are for sandboxes, which have tokens of their own. */
@@ -59,6 +85,16 @@ async function findWorkspace(url: string): Promise<string> {
   const [workspace] = await ask<readonly { readonly id: string }[]>(url, 'GET', '/api/v1/workspaces');
   if (workspace === undefined) throw new Error('the platform has no workspace');
   return workspace.id;
+}
+
+async function findKey(url: string): Promise<string> {
+  const [own] = await ask<readonly { readonly id: string }[]>(
+    url,
+    'GET',
+    '/api/v1/orgs/current/service-keys',
+  );
+  if (own === undefined) throw new Error('the platform has no key');
+  return own.id;
 }
 
 async function ask<T>(url: string, method: string, path: string): Promise<T> {
