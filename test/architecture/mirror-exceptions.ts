@@ -19,7 +19,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/artifacts/attachments.ts': 'test/platform/traces/artifacts/attachment-route.test.ts',
   'src/platform/traces/feedback/feedback-placement.ts':
     'test/platform/traces/feedback/feedback-routes.test.ts',
-  'src/platform/traces/feedback/feedback-schema.ts': 'test/platform/traces/feedback/feedback-routes.test.ts',
   'src/platform/traces/feedback/feedback-stats.ts': 'test/platform/traces/feedback/feedback-routes.test.ts',
   'src/platform/traces/feedback/feedback.ts': 'test/platform/traces/feedback/feedback-routes.test.ts',
   'src/platform/traces/filter/comparison.ts': 'test/platform/traces/filter/parser.test.ts',

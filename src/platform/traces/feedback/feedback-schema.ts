@@ -5,7 +5,7 @@ import { flag, freeId } from '../projects/project-schema.ts';
 
 const key = z.string().min(1).max(250);
 /** Truth values are scores of 1 and 0. */
-const score = z.union([z.number(), z.boolean()]).transform(Number);
+const score = z.union([z.number(), z.boolean()], 'Input must be a number, true or false').transform(Number);
 /** Of each field as JSON: a list of feedback is in memory as a whole. */
 const MAX_FIELD_BYTES = 64 * 1024;
 const isShort = (given: unknown): boolean => Buffer.byteLength(JSON.stringify(given)) <= MAX_FIELD_BYTES;

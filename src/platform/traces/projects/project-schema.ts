@@ -37,7 +37,10 @@ const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 /** An id that clients choose, or one of another service: it names nothing here. */
 export const freeId = z
   .string()
-  .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/)
+  .regex(
+    /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/,
+    'Input must be a UUID',
+  )
   .transform((id) => id.toLowerCase());
 
 /** As clients in several languages write it. */

@@ -9,7 +9,7 @@ import { toMicroseconds } from '../runs/run-time.ts';
 /** An id that clients have chosen. */
 const id = z
   .string()
-  .regex(/^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$/)
+  .regex(/^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$/, 'Input must be a UUID')
   .transform((text) => text.toLowerCase());
 
 const moment = z
