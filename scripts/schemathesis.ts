@@ -25,6 +25,8 @@ const options = {
     SALLYPORT_PLATFORM_TRUSTED_PROXIES: '127.0.0.1',
     // Nothing that is sent may be built or run.
     SALLYPORT_PLATFORM_RUNNER_START: 'false',
+    // No generated endpoint is asked for anything.
+    SALLYPORT_PLATFORM_EXPORTS_ALLOWED_ENDPOINTS: 'https://127.0.0.1:1',
   },
 };
 await initPlatform(options, key);

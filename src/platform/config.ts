@@ -22,6 +22,7 @@ import {
 } from './settings/deployment-settings.ts';
 import { runnerSchema, runnerVariables, serverConnectionsOf, toRunnerSettings } from './runner-settings.ts';
 import { gatewaySettings, gatewayVariables, toGatewayConfig } from './settings/gateway-settings.ts';
+import { exportSettings, exportVariables, toExportConfig } from './settings/export-settings.ts';
 import { toTraceConfig, traceSettings, traceVariables } from './settings/trace-settings.ts';
 import { file, limit, listenAddress, publicUrl } from './setting-schemas.ts';
 import { MIN_CONNECTIONS } from './store/pool-sizes.ts';
@@ -115,6 +116,7 @@ const schema = z.strictObject({
   deployments: deploymentSettings,
   runner: runnerSchema,
   traces: traceSettings,
+  exports: exportSettings,
   limits: z
     .strictObject(
       Object.fromEntries(
@@ -164,13 +166,18 @@ const named: readonly (readonly [name: string, key: string, read: Variable['read
   ['SALLYPORT_PLATFORM_LOG_LEVEL', 'log.level', asText],
 ];
 const variables: readonly Variable[] = [
-  ...[...named, ...gatewayVariables, ...deploymentVariables, ...runnerVariables, ...traceVariables].map(
-    ([name, key, read]) => ({
-      name,
-      path: key.split('.'),
-      read,
-    }),
-  ),
+  ...[
+    ...named,
+    ...gatewayVariables,
+    ...deploymentVariables,
+    ...runnerVariables,
+    ...traceVariables,
+    ...exportVariables,
+  ].map(([name, key, read]) => ({
+    name,
+    path: key.split('.'),
+    read,
+  })),
   ...numericVariables('SALLYPORT_PLATFORM_', 'limits', defaultLimits),
 ];
 
@@ -247,6 +254,7 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
     deployments: toDeploymentConfig(document.deployments),
     runner: toRunnerSettings(document.runner, document.listen),
     traces: toTraceConfig(document.traces, dataDirectory),
+    exports: toExportConfig(document.exports),
     limits: toLimits(document.limits),
     // The schema has checked every entry.
     trustedProxies: parseTrustedProxies(document.trusted_proxies) ?? noProxies,

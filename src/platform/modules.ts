@@ -2,6 +2,7 @@
 import { agentServer } from './agent-server/module.ts';
 import type { Route } from './api/route.ts';
 import { auditMaintenance } from './audit-maintenance/module.ts';
+import { bulkExport } from './bulk-export/module.ts';
 import { controlPlane } from './control-plane/module.ts';
 import { management } from './management/module.ts';
 import type { Module, Wiring } from './module.ts';
@@ -26,6 +27,7 @@ export const modules: readonly Module[] = [
   proxyProfiles,
   sandboxes,
   traces,
+  bulkExport,
 ];
 
 /** Without documents and probes, which belong to the server. */

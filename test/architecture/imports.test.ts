@@ -196,7 +196,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 
 /** The one file that imports an npm package. */
 const ADAPTERS: Readonly<Record<string, string>> = {
-  '@aws-sdk/client-s3': 'src/platform/store/object-store.ts',
+  '@aws-sdk/client-s3': 'src/platform/store/files/s3-client.ts',
   '@fastify/busboy': 'src/base/http/multipart.ts',
   esbuild: 'src/platform/agent-server/configuration/esbuild.ts',
   'http-proxy-3': 'src/gateway/forwarder.ts',
@@ -242,6 +242,7 @@ const REVEALING: readonly string[] = [
   'src/cli/deploy/platform-call.ts',
   // The user of a run, for the worker that executes it.
   'src/platform/agent-server/access/run-users.ts',
+  'src/platform/bulk-export/destinations/credentials.ts',
   'src/platform/proxy-documents/sealed-document.ts',
   // What is secret of a deployment, for the descriptor of its agent server.
   'src/platform/runner/databases/scram-verifier.ts',
@@ -250,6 +251,7 @@ const REVEALING: readonly string[] = [
   'src/platform/runner/traces/trace-sender.ts',
   'src/platform/runtime/box-host-documents.ts',
   'src/platform/sandboxes/box-secrets.ts',
+  'src/platform/store/files/s3-client.ts',
   'src/platform/vault/master-keys.ts',
   'src/platform/vault/vault.ts',
   'src/proxy/gate/inject.ts',
@@ -261,6 +263,7 @@ const REVEALING: readonly string[] = [
 /** The only files that may open a value that the vault has sealed, a data key or the file of master keys. */
 const UNSEALING: readonly string[] = [
   'src/platform/agent-server/access/run-users.ts',
+  'src/platform/bulk-export/destinations/credentials.ts',
   'src/platform/deployments/deployment-databases.ts',
   'src/platform/deployments/deployment-secrets.ts',
   'src/platform/initialization.ts',

@@ -321,6 +321,17 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/box-host/cgroup/cgroups-v1.ts': 'test/box-host/cgroup/detect-cgroups.test.ts',
   'src/box-host/cgroup/group-directory.ts': 'test/box-host/cgroup/detect-cgroups.test.ts',
   'src/base/archive/file-tree.ts': 'test/box-host/snapshots/snapshot-store.test.ts',
+  'src/platform/bulk-export/destinations/bucket.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
+  'src/platform/bulk-export/destinations/credentials.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
+  'src/platform/bulk-export/destinations/destination-schema.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
+  'src/platform/bulk-export/destinations/destinations.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
+  'src/platform/bulk-export/destinations/test-write.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
+  'src/platform/bulk-export/module.ts': 'test/platform/bulk-export/destinations/destination-routes.test.ts',
   'src/platform/builder/build-error.ts': 'test/platform/builder/source/graph-configuration.test.ts',
   'src/platform/builder/build.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/builder/build-directories.ts': 'test/platform/builder/builder.test.ts',
@@ -457,7 +468,9 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/store/embedded/server-process.ts': 'test/platform/store/embedded/postgres-server.test.ts',
   'src/platform/store/ground-migrations.ts': 'test/platform/store/migrate.test.ts',
   'src/platform/store/job.ts': 'test/platform/store/jobs.test.ts',
-  'src/platform/store/object-store.ts': 'test/platform/audit/checkpoint-sink.test.ts',
+  'src/platform/store/files/object-store.ts': 'test/platform/audit/checkpoint-sink.test.ts',
+  'src/platform/store/files/s3-client.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
   'src/platform/store/roles.ts': 'test/platform/store/connection.test.ts',
   'src/platform/store/sql.ts': 'test/platform/store/database.test.ts',
   'src/platform/store/tables.ts': 'test/platform/audit/ocsf-event.test.ts',
@@ -539,6 +552,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/runs/run-writing.ts': 'test/platform/traces/access/run-access.test.ts',
   'src/platform/traces/ingestion/run-schema.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/single-run.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
+  'src/platform/settings/export-settings.ts':
+    'test/platform/bulk-export/destinations/destination-routes.test.ts',
   'src/platform/settings/gateway-settings.ts': 'test/platform/config.test.ts',
   'src/platform/settings/trace-settings.ts': 'test/platform/config.test.ts',
   'src/platform/traces/projects/project-schema.ts': 'test/platform/traces/projects/project-routes.test.ts',

@@ -15,11 +15,34 @@ export type S3Server = AsyncDisposable & {
 /** A client needs any credentials. */
 export const s3Credentials = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'not-a-secret' };
 
-export async function openS3Server(): Promise<S3Server> {
+/** In place of what the server does. */
+export type S3Response = { readonly status: number; readonly type?: string; readonly body: string };
+
+export type S3ServerOptions = {
+  /** Undefined: the request is served. */
+  override?(request: IncomingMessage): S3Response | undefined;
+};
+
+/** An error as S3 services send it. */
+export function s3Error(status: number, code: string): S3Response {
+  return {
+    status,
+    type: 'application/xml',
+    body: `<Error><Code>${code}</Code><Message>internal</Message></Error>`,
+  };
+}
+
+export async function openS3Server({ override }: S3ServerOptions = {}): Promise<S3Server> {
   const objects = new Map<string, Buffer>();
   const seen: IncomingMessage[] = [];
   const server = createServer(async (request, response) => {
     seen.push(request);
+    const given = override?.(request);
+    if (given !== undefined) {
+      request.resume();
+      response.writeHead(given.status, { 'content-type': given.type ?? 'text/html' });
+      return void response.end(given.body);
+    }
     const url = new URL(request.url ?? '', 'http://s3');
     const key = decodeURIComponent(url.pathname);
     if (request.method === 'PUT') {
@@ -27,6 +50,7 @@ export async function openS3Server(): Promise<S3Server> {
       if (objects.has(key) && request.headers['if-none-match'] === '*')
         return void response.writeHead(412).end();
       objects.set(key, body);
+      response.setHeader('etag', '"content"');
       return void response.end();
     }
     if (request.method === 'DELETE') {

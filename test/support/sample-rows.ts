@@ -139,6 +139,12 @@ const STATEMENTS: Readonly<Record<number, string>> = {
   28: `insert into trace_project_spans (workspace_id, session_id, first_start_time, last_start_time)
     select workspace_id, id, now(), now() from trace_projects where name = 'default'
     on conflict (workspace_id, session_id) do nothing`,
+  29: `
+    insert into export_destinations (id, workspace_id, display_name, config, credentials_keys, credentials_version)
+      values ('00000000-0000-4000-8000-0000000000e1', '${WORKSPACE}', 'bucket', '{}', '{access_key_id}', 1);
+    insert into export_credentials (destination_id, workspace_id, version, sealed)
+      values ('00000000-0000-4000-8000-0000000000e1', '${WORKSPACE}', 1, '\\x0f');
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

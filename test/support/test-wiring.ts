@@ -24,6 +24,7 @@ export function createTestWiring({
       default_org_features: { can_use_audit_logs: canUseAuditLogs },
       sandboxes: SANDBOXES,
       deployments: DEPLOYMENTS,
+      exports: EXPORTS,
       ...config,
     }),
     vault: createVault({ masterKeyFile }),
@@ -49,6 +50,9 @@ const DEPLOYMENTS = {
     token_file: join(import.meta.dirname, 'registry-token.txt'),
   },
 };
+
+/** A test names the endpoint that it has made: no destination leads anywhere else. */
+const EXPORTS = { allowed_endpoints: [] };
 
 /** The defaults, with a document over them. */
 export function createTestConfig(document: object = {}): PlatformConfig {

@@ -6,7 +6,7 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { codeOf } from '../store/database-error.ts';
-import { openBucket } from '../store/object-store.ts';
+import { openBucket } from '../store/files/object-store.ts';
 
 export type CheckpointSink = {
   /** The lines are durable when it resolves. */

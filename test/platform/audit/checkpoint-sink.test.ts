@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InputError } from '../../../src/base/input-error.ts';
 import { type CheckpointSink, openCheckpointSink } from '../../../src/platform/audit/checkpoint-sink.ts';
-import { openBucket } from '../../../src/platform/store/object-store.ts';
+import { openBucket } from '../../../src/platform/store/files/object-store.ts';
 import { openS3Server, s3Credentials, type S3Server } from '../../support/s3-server.ts';
 import { createScratch, type Scratch } from '../../support/scratch.ts';
 

@@ -157,6 +157,17 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
   Run: run,
   RunPage: objectOf({ runs: listOf(run), cursors: { type: 'object' } }),
   RunStats: objectOf({ run_count: whole, total_tokens: whole }, { latency_p50: orNull(number) }),
+  ExportDestination: objectOf(
+    {
+      ...{ id: uuid, tenant_id: uuid, created_at: time, updated_at: time, destination_type: text },
+      ...{ display_name: text, credentials_keys: listOf(text) },
+      config: objectOf(
+        { bucket_name: text, prefix: text, include_bucket_in_prefix: flag },
+        { region: orNull(text), endpoint_url: orNull(text), config_kwargs_s3: orNull({ type: 'object' }) },
+      ),
+    },
+    {},
+  ),
   Feedback: objectOf(
     { id: uuid, key: text, created_at: time, modified_at: time },
     {

@@ -6,6 +6,9 @@ import { parseDocument } from '../../../src/platform/proxy-documents/parsed-docu
 import { sealDocument } from '../../../src/platform/proxy-documents/sealed-document.ts';
 import { placeOfProfile } from '../../../src/platform/proxy-profiles/contract.ts';
 import { mergeRuns, partOf } from '../traces/store/trace-scene.ts';
+import { destinationConfig } from '../../../src/platform/bulk-export/destinations/destination-schema.ts';
+import { createDestination } from '../../../src/platform/bulk-export/destinations/destinations.ts';
+import { Secret } from '../../../src/base/secret.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { idPlacesOf, withIdAt } from './id-places.ts';
@@ -72,6 +75,7 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
     { under: '/api/v1/runs/', isFree: true, make: async () => randomUUID() },
   ],
   feedback_id: [{ under: '/api/v1/feedback/', make: addFeedback }],
+  destination_id: [{ under: '/api/v1/bulk-exports/', make: addDestination }],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
@@ -163,6 +167,10 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   // Of queries of runs.
   ...{ filter: () => 'eq(name, "a")', trace_filter: () => null, tree_filter: () => 'search("a")' },
   ...{ search_filter: () => null, cursor: () => null },
+  // Of a destination, whose endpoint must exist.
+  config: (schema, given) => (schema.properties?.['bucket_name'] === undefined ? given : givenConfig()),
+  // Not those of the installation.
+  credentials: () => ({ access_key_id: 'AKIAEXAMPLE', secret_access_key: randomUUID() }),
   proxy_config: () => ({
     rules: [
       {
@@ -209,21 +217,23 @@ export async function fillQuery(
 }
 
 export type RouteFixtures = {
+  /** Of an S3 service, for the destinations of bulk exports. */
+  readonly s3?: string;
   /** By the name of a parameter. */
   readonly inPaths?: Readonly<Record<string, Omit<Fixture, 'under'>>>;
   readonly inBodies?: Readonly<Record<string, Omit<Fixture, 'under'>>>;
 };
 
 /** Those of the routes that a test brings, until it is disposed of. */
-export function addFixtures({ inPaths = {}, inBodies: bodies = {} }: RouteFixtures): Disposable {
-  const added: RouteFixtures = { inPaths, inBodies: bodies };
+export function addFixtures({ inPaths = {}, inBodies: bodies = {}, ...more }: RouteFixtures): Disposable {
+  const added: RouteFixtures = { inPaths, inBodies: bodies, ...more };
   brought.add(added);
   return { [Symbol.dispose]: () => void brought.delete(added) };
 }
 
 const brought = new Set<RouteFixtures>();
 
-function findBrought(part: keyof RouteFixtures, name: string): Fixture | undefined {
+function findBrought(part: 'inPaths' | 'inBodies', name: string): Fixture | undefined {
   for (const fixtures of brought) {
     const found = fixtures[part]?.[name];
     if (found !== undefined) return { under: '/', ...found };
@@ -271,6 +281,23 @@ export function namesIn(path: string): readonly string[] {
 
 export function toPath(path: string, values: PathValues): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
+}
+
+function givenConfig(): object {
+  const [endpoint] = [...brought].flatMap(({ s3 = [] }) => s3);
+  return { bucket_name: 'traces', prefix: 'exports', endpoint_url: endpoint };
+}
+
+async function addDestination({ api, tenant }: Scene): Promise<string> {
+  const workspaceId = tenant.workspaceId;
+  const secret = new Secret('a secret of a destination');
+  await api.vault.prepare();
+  return api.database.owner.write(async (trx) => {
+    const write = { vault: api.vault, trx, workspaceId };
+    const config = destinationConfig.parse(givenConfig());
+    const credentials = { access_key_id: 'AKIAEXAMPLE', secret_access_key: secret };
+    return (await createDestination(write, { display_name: 'bucket', config, credentials })).id;
+  });
 }
 
 async function addListener({ api, tenant }: Scene): Promise<string> {

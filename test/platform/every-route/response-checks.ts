@@ -88,6 +88,8 @@ function isBeyondSchema({ loc, msg, type }: Issue): boolean {
   if (['idle_ttl_seconds', 'delete_after_stop_seconds', 'labels'].includes(String(loc[1]))) return true;
   // What feedback is about: one of three fields.
   if (msg.startsWith('Input must name what the feedback is about')) return true;
+  // Of a destination: its endpoint, what that needs, and options that are not supported.
+  if (['config', 'credentials'].includes(String(loc[1]))) return true;
   // The filter language.
   if (/^(?:trace_|tree_|search_)?filter$/.test(String(loc[1]))) return true;
   return ['cursor', 'expires_at', 'time', 'start_time', 'end_time'].includes(String(loc.at(-1)));

@@ -9,6 +9,7 @@ import {
   type PlatformApi,
   type PlatformApiOptions,
 } from '../../support/platform-api.ts';
+import { openS3Server } from '../../support/s3-server.ts';
 import { sql } from '../../../src/platform/store/sql.ts';
 import { createDigest, type Digest } from './database-digest.ts';
 import { type Operation, readOperations } from './document.ts';
@@ -43,8 +44,13 @@ export type EveryRouteOptions = Pick<
 };
 
 export async function openEveryRoute(options: EveryRouteOptions = {}): Promise<EveryRoute> {
-  const fixtures = addFixtures(options.fixtures ?? {});
-  const api = await createPlatformApi({ ...options, drainsEvents: true });
+  const s3 = await openS3Server();
+  const fixtures = addFixtures({ ...options.fixtures, s3: s3.endpoint });
+  const api = await createPlatformApi({
+    ...options,
+    config: { exports: exportsTo(s3.endpoint) },
+    drainsEvents: true,
+  });
   for (const statement of RECONCILED_AT_ONCE) await sql.raw(statement).execute(api.database.owner.db);
   const a1 = await createTenant(api);
   const a2 = await createTenant(api, a1.organizationId);
@@ -56,11 +62,17 @@ export async function openEveryRoute(options: EveryRouteOptions = {}): Promise<E
     ),
     digest: await createDigest(api.database.owner.db),
     ...{ a1, a2, b1: await createTenant(api) },
-    [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose]() {
       fixtures[Symbol.dispose]();
-      return api[Symbol.asyncDispose]();
+      await api[Symbol.asyncDispose]();
+      await s3[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Generated destinations lead nowhere else. */
+function exportsTo(endpoint: string): object {
+  return { allowed_endpoints: [endpoint], cleartext_endpoints: [endpoint], allow_loopback: true };
 }
 
 /** No process reconciles the boxes of these tests: what waits for one finds it done. */

@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
-import { type Bucket, openBucket } from '../object-store.ts';
+import { type Bucket, openBucket } from './object-store.ts';
 
 export type StoredFile = { readonly path: string; readonly size: number; readonly sha256: string };
 

@@ -1,7 +1,8 @@
-// The only file that uses the S3 client, which is loaded with the first request: objects of one bucket below one prefix,
-// created once and not changed. Credentials, region and endpoint come from the usual AWS variables and files.
+// Objects of one bucket of S3 below one prefix, created once and not changed. Credentials, region and endpoint come from the usual
+// AWS variables and files.
 import type { Readable } from 'node:stream';
-import { InputError } from '../../base/input-error.ts';
+import { InputError } from '../../../base/input-error.ts';
+import { openS3, type S3 } from './s3-client.ts';
 
 export type Bucket = {
   /** Rejects when the object exists. Names are relative to the prefix. */
@@ -19,16 +20,14 @@ export type Bucket = {
   entries(): AsyncIterable<{ readonly name: string; readonly at: Date }>;
 };
 
-const DEFAULT_REGION = 'us-east-1';
-
 /** Of one request with its retries: the client itself has no time limit. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /** `s3://bucket/prefix`; `?endpoint=` and `?region=` may follow, for stores of other providers. */
 export function openBucket(url: string, timeoutMs: number = REQUEST_TIMEOUT_MS): Bucket {
   const { bucket, prefix, endpoint, region } = parseLocation(url);
-  let opened: ReturnType<typeof openClient> | undefined;
-  const use = (): NonNullable<typeof opened> => (opened ??= openClient(endpoint, region));
+  let opened: Promise<S3> | undefined;
+  const use = (): Promise<S3> => (opened ??= openClient(endpoint, region));
   const limit = () => ({ abortSignal: AbortSignal.timeout(timeoutMs) });
   const listEntries = async function* () {
     const { s3, client } = await use();
@@ -97,22 +96,8 @@ function parseLocation(text: string) {
   };
 }
 
-async function openClient(endpoint: string | undefined, region: string | undefined) {
-  const s3 = await loadClient();
-  const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION } = process.env;
+function openClient(endpoint: string | undefined, region: string | undefined): Promise<S3> {
+  const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL } = process.env;
   const custom = endpoint ?? AWS_ENDPOINT_URL_S3 ?? AWS_ENDPOINT_URL;
-  const client = new s3.S3Client({
-    region: region ?? AWS_REGION ?? AWS_DEFAULT_REGION ?? DEFAULT_REGION,
-    ...(custom === undefined ? {} : { endpoint: custom, forcePathStyle: true }),
-    // Stores of other providers reject the trailers that newer clients add.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-  });
-  return { s3, client };
-}
-
-/** In a bundle the package, which is CommonJS, is the default export of its chunk and has no other one. */
-async function loadClient() {
-  const loaded = await import('@aws-sdk/client-s3');
-  return 'S3Client' in loaded ? loaded : (loaded as { readonly default: typeof loaded }).default;
+  return openS3({ region, endpoint: custom, isPathStyle: custom !== undefined });
 }
