@@ -50,7 +50,8 @@ function range({ minimum, maximum, exclusiveMinimum }: JsonSchema): { min: numbe
 const DAY_MS = 86_400_000;
 const FORMATS: Readonly<Record<string, () => fc.Arbitrary<string>>> = {
   uuid: () => fc.uuid({ version: 4 }),
-  email: () => fc.stringMatching(/^[a-z][a-z0-9+_-]{0,20}@[a-z](?:[a-z0-9-]{0,20}[a-z0-9])?\.(?:test|example)$/),
+  email: () =>
+    fc.stringMatching(/^[a-z][a-z0-9+_-]{0,20}@[a-z](?:[a-z0-9-]{0,20}[a-z0-9])?\.(?:test|example)$/),
   // In the future: handlers compare some of these times with their clock.
   'date-time': () =>
     fc.integer({ min: 1, max: 300 }).map((days) => new Date(Date.now() + days * DAY_MS).toISOString()),
