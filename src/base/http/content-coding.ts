@@ -1,7 +1,8 @@
 // The content of a request body without its coding (RFC 9110 §8.4), decoded as it is consumed. A few bytes can decode to
 // gigabytes, so that what was decoded is limited by itself and in proportion to what was sent.
-import { Readable, pipeline } from 'node:stream';
+import { type Transform } from 'node:stream';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
+import { freeBytes } from './freed-bytes.ts';
 import { BodyError } from './body-error.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -12,6 +13,8 @@ export type DecodedLimits = {
   readonly maxBytes: number;
   /** How many bytes of content one sent byte may stand for. It applies from a mebibyte on: short texts repeat themselves. */
   readonly maxRatio: number;
+  /** A piece is freed when the next one is asked for: its consumer keeps nothing of it, and nobody else has it. */
+  readonly isFreed?: boolean;
 };
 
 /** Undefined for a body without coding. Throws a BodyError for a coding that is not in `accepted`. */
@@ -37,12 +40,11 @@ export function readContentCoding(
 export async function* decodeContent(
   sent: AsyncIterable<Uint8Array>,
   coding: ContentCoding,
-  { maxBytes, maxRatio }: DecodedLimits,
+  { maxBytes, maxRatio, isFreed = false }: DecodedLimits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = DECODERS[coding]();
   const taken = { bytes: 0, isAll: false };
-  // Each end of the pipeline destroys the other; the decoder throws what `sent` threw.
-  pipeline(Readable.from(counted(sent, taken)), decoder, () => undefined);
+  void feed(decoder, sent, { taken, isFreed });
   let bytes = 0;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
@@ -76,15 +78,39 @@ const DECODERS = {
     }),
 } as const satisfies Readonly<Record<ContentCoding, unknown>>;
 
-async function* counted(
+type Feeding = { readonly taken: { bytes: number; isAll: boolean }; readonly isFreed: boolean };
+
+/** Never rejects: the decoder throws what `sent` threw. Where the decoder is destroyed, `sent` is left. */
+async function feed(
+  decoder: Transform,
   sent: AsyncIterable<Uint8Array>,
-  taken: { bytes: number; isAll: boolean },
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const piece of sent) {
-    taken.bytes += piece.length;
-    yield piece;
+  { taken, isFreed }: Feeding,
+): Promise<void> {
+  try {
+    for await (const piece of sent) {
+      taken.bytes += piece.length;
+      await write(decoder, piece);
+      if (isFreed) freeBytes(piece);
+    }
+    taken.isAll = true;
+    decoder.end();
+  } catch (error) {
+    decoder.destroy(error as Error);
   }
-  taken.isAll = true;
+}
+
+/** Resolves when the piece is decoded, and what it became is consumed but for one piece. */
+function write(decoder: Transform, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // A decoder that is destroyed while it waits for its consumer calls nothing back.
+    const onClose = (): void => reject(new Error('the consumer has left'));
+    decoder.once('close', onClose);
+    decoder.write(piece, (error) => {
+      decoder.off('close', onClose);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
 }
 
 function isDecodingError(error: unknown): boolean {
