@@ -547,8 +547,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/part-body.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/part-name.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
-  'src/platform/traces/ingestion/turns/heap-growth.ts':
-    'test/platform/traces/ingestion/turns/body-turn.test.ts',
   'src/platform/traces/ingestion/sliced-body.ts': 'test/platform/traces/ingestion/batch-runs.test.ts',
   'src/platform/traces/ingestion/run-reader.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/runs/run-writing.ts': 'test/platform/traces/access/run-access.test.ts',

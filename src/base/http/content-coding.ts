@@ -1,8 +1,7 @@
 // The content of a request body without its coding (RFC 9110 §8.4), decoded as it is consumed. A few bytes can decode to
 // gigabytes, so that what was decoded is limited by itself and in proportion to what was sent.
-import { type Transform } from 'node:stream';
+import { Readable, pipeline } from 'node:stream';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
-import { freeBytes } from './freed-bytes.ts';
 import { BodyError } from './body-error.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -13,8 +12,6 @@ export type DecodedLimits = {
   readonly maxBytes: number;
   /** How many bytes of content one sent byte may stand for. It applies from a mebibyte on: short texts repeat themselves. */
   readonly maxRatio: number;
-  /** A piece is freed when the next one is asked for: its consumer keeps nothing of it, and nobody else has it. */
-  readonly isFreed?: boolean;
 };
 
 /** Undefined for a body without coding. Throws a BodyError for a coding that is not in `accepted`. */
@@ -40,11 +37,12 @@ export function readContentCoding(
 export async function* decodeContent(
   sent: AsyncIterable<Uint8Array>,
   coding: ContentCoding,
-  { maxBytes, maxRatio, isFreed = false }: DecodedLimits,
+  { maxBytes, maxRatio }: DecodedLimits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = DECODERS[coding]();
   const taken = { bytes: 0, isAll: false };
-  void feed(decoder, sent, { taken, isFreed });
+  // Each end of the pipeline destroys the other; the decoder throws what `sent` threw.
+  pipeline(Readable.from(counted(sent, taken)), decoder, () => undefined);
   let bytes = 0;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
@@ -78,39 +76,15 @@ const DECODERS = {
     }),
 } as const satisfies Readonly<Record<ContentCoding, unknown>>;
 
-type Feeding = { readonly taken: { bytes: number; isAll: boolean }; readonly isFreed: boolean };
-
-/** Never rejects: the decoder throws what `sent` threw. Where the decoder is destroyed, `sent` is left. */
-async function feed(
-  decoder: Transform,
+async function* counted(
   sent: AsyncIterable<Uint8Array>,
-  { taken, isFreed }: Feeding,
-): Promise<void> {
-  try {
-    for await (const piece of sent) {
-      taken.bytes += piece.length;
-      await write(decoder, piece);
-      if (isFreed) freeBytes(piece);
-    }
-    taken.isAll = true;
-    decoder.end();
-  } catch (error) {
-    decoder.destroy(error as Error);
+  taken: { bytes: number; isAll: boolean },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const piece of sent) {
+    taken.bytes += piece.length;
+    yield piece;
   }
-}
-
-/** Resolves when the piece is decoded, and what it became is consumed but for one piece. */
-function write(decoder: Transform, piece: Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // A decoder that is destroyed while it waits for its consumer calls nothing back.
-    const onClose = (): void => reject(new Error('the consumer has left'));
-    decoder.once('close', onClose);
-    decoder.write(piece, (error) => {
-      decoder.off('close', onClose);
-      if (error) reject(error);
-      else resolve();
-    });
-  });
+  taken.isAll = true;
 }
 
 function isDecodingError(error: unknown): boolean {

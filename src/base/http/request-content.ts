@@ -1,6 +1,5 @@
 // The content of a request as a stream: its body within limits on bytes and time, and without its content coding. It asks for
 // no more than is consumed. What is wrong with the head is thrown before a byte of the body is asked for.
-import { freed } from './freed-bytes.ts';
 import { BodyError } from './body-error.ts';
 import {
   type ContentCoding,
@@ -34,8 +33,7 @@ export function readContent(
     coding === undefined ? Math.min(limits.maxSentBytes, limits.maxBytes) : limits.maxSentBytes;
   if (head.contentLength > maxSentBytes) throw tooLarge(maxSentBytes);
   const sent = limited(body.stream(limits), maxSentBytes);
-  const content = coding === undefined || !head.hasBody ? sent : decodeContent(sent, coding, limits);
-  return limits.isFreed === true ? freed(content) : content;
+  return coding === undefined || !head.hasBody ? sent : decodeContent(sent, coding, limits);
 }
 
 async function* limited(

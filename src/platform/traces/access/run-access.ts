@@ -14,7 +14,7 @@ export type DeploymentGrant = {
   readonly ownProject: string;
 };
 
-export type Sender = WorkspaceGrant | DeploymentGrant;
+type Sender = WorkspaceGrant | DeploymentGrant;
 
 const members = inWorkspace('runs:create');
 

@@ -2,11 +2,12 @@
 import type { RunPart } from '../runs/run-part.ts';
 import { DISCARD } from './beginning.ts';
 import { CollectedRuns, jsonIssue } from './collected-runs.ts';
-import type { ScanHandler, Tap, ValueKind } from './json-scanner.ts';
+import { InvalidJson } from './invalid-json.ts';
+import { JsonScanner, type ScanHandler, type Tap, type ValueKind } from './json-scanner.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { RunReader, tooManyRuns } from './run-reader.ts';
 import type { IngestionTimes, Kind } from './run-schema.ts';
-import { scanBody } from './sliced-body.ts';
+import { inSlices } from './sliced-body.ts';
 
 /** The levels of the text: the whole, its lists, their runs, the members of these. */
 const [WHOLE, LIST, RUN, MEMBER] = [0, 1, 2, 3];
@@ -20,15 +21,20 @@ export async function readBatchRuns(
   context: Context,
 ): Promise<readonly RunPart[]> {
   const reader = new BatchReader(memory, context);
-  const error = await scanBody(memory.turn.of(body), {
-    ...{ handler: reader, depth: MEMBER, memory },
-    settle: () => reader.settle(),
-    discard: () => reader.discard(),
-  });
-  if (error !== undefined) reader.runs.refuse(jsonIssue(['body'], error));
-  const parts = reader.runs.finish();
-  await memory.turn.finish();
-  return parts;
+  const scanner = new JsonScanner(reader, MEMBER);
+  try {
+    for await (const piece of inSlices(body, memory.pace)) {
+      scanner.push(piece);
+      await reader.settle();
+    }
+    scanner.end();
+    await reader.settle();
+  } catch (error) {
+    reader.discard();
+    if (!(error instanceof InvalidJson)) throw error;
+    reader.runs.refuse(jsonIssue(['body'], error));
+  }
+  return reader.runs.finish();
 }
 
 type Place = { readonly kind: Kind; readonly at: number };

@@ -1,7 +1,6 @@
 // One payload of a run on its way to the store: checked, compressed as it arrives, and read as far as columns are derived from it.
 import { type ZstdCompress, constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
 import { isUtf8 } from 'node:buffer';
-import { freeBytes } from '../../../base/http/freed-bytes.ts';
 import type { Payload } from '../runs/payload.ts';
 import { deriveValues } from '../runs/run-derivation.ts';
 import type { RunField, RunValues } from '../runs/run-part.ts';
@@ -23,8 +22,6 @@ const PLAIN_BYTES = 2 * 1024;
 const SMALL_PARAMS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 /** With a window of 256 KiB a stream takes less than a mebibyte, whatever it compresses. */
 const STREAM_PARAMS = {
-  // Of a size that is no part of the pool: it is freed when it is in the spool.
-  chunkSize: 64 * 1024,
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_windowLog]: 18 },
 };
 
@@ -40,10 +37,10 @@ export class FieldWriter implements Tap {
     this.#memory = memory;
   }
 
-  /** Throws InvalidJson. The bytes must stay until `drain` has resolved. */
+  /** Throws InvalidJson. The bytes are copied. */
   write(bytes: Uint8Array): void {
     this.#size += bytes.length;
-    this.#pieces.push(this.#large === undefined ? new Uint8Array(bytes) : bytes);
+    this.#pieces.push(Uint8Array.from(bytes));
     if (this.#size > SMALL_BYTES) this.#large ??= new LargeValue(this.#field, this.#memory);
   }
 
@@ -153,7 +150,6 @@ class LargeValue {
     }
     this.#from ??= this.#memory.spooledBytes;
     await this.#memory.spool(this.#compressed);
-    this.#compressed.forEach(freeBytes);
     this.#compressed = [];
     this.#held = 0;
   }

@@ -6,11 +6,10 @@ import { defineRoute, type Route } from '../../api/route.ts';
 import type { Wiring } from '../../module.ts';
 import type { Reader } from '../../store/database.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
-import { fromRunSenders, type Sender } from '../access/run-access.ts';
+import { fromRunSenders } from '../access/run-access.ts';
 import type { TraceStore } from '../trace-store.ts';
 import { readBatchRuns } from './batch-runs.ts';
 import { readMultipartRuns } from './multipart-runs.ts';
-import { createBodyTurns } from './turns/body-turn.ts';
 import { HELD_BYTES, RequestMemory } from './request-memory.ts';
 import type { IngestionTimes } from './run-schema.ts';
 import { type ReceivedRuns, type WriteCall, writeRuns } from '../runs/run-writing.ts';
@@ -41,7 +40,6 @@ export function createIngestionRoutes(
   artifacts: Artifacts,
   settings: Wiring['config']['traces'],
 ): readonly Route[] {
-  const turns = createBodyTurns(settings.largeBodies);
   const parts: Parts = {
     limits: {
       heldBytes: REQUEST_BYTES,
@@ -49,15 +47,13 @@ export function createIngestionRoutes(
       maxBytes: settings.maxContentBytes,
       maxRatio: settings.maxRatio,
       parts: settings.maxParts,
-      isFreed: true,
     },
     times: () => ({ now: Date.now(), keptDays: settings.retentionDays }),
-    receive: async (call, read) => {
-      const party = { organization: call.organizationId, key: fromRunSenders.callerOf(call) };
-      const memory = new RequestMemory(settings.spoolDirectory, turns.open(party));
+    receive: async (db, read) => {
+      const memory = new RequestMemory(settings.spoolDirectory);
       try {
         const received = await read(memory);
-        await prepareRuns(store, call.db, received);
+        await prepareRuns(store, db, received);
         return { ...received, memory };
       } catch (error) {
         memory.close();
@@ -69,12 +65,7 @@ export function createIngestionRoutes(
       return { body: {} };
     },
   };
-  return [
-    multipartRoute(parts, { artifacts, maxAttachments: settings.maxAttachments }),
-    batchRoute(parts),
-    postRoute(parts),
-    patchRoute(parts),
-  ];
+  return [multipartRoute(parts, artifacts), batchRoute(parts), postRoute(parts), patchRoute(parts)];
 }
 
 type Parts = {
@@ -84,14 +75,10 @@ type Parts = {
     readonly maxBytes: number;
     readonly maxRatio: number;
     readonly parts: number;
-    readonly isFreed: boolean;
   };
   times(): IngestionTimes;
   /** Closes the memory where the reading fails. */
-  receive(
-    call: Sender & { readonly db: Reader },
-    read: (memory: RequestMemory) => Promise<ReceivedRuns>,
-  ): Promise<Received>;
+  receive(db: Reader, read: (memory: RequestMemory) => Promise<ReceivedRuns>): Promise<Received>;
   write(call: WriteCall, received: Received): Promise<{ readonly body: Record<string, never> }>;
 };
 
@@ -115,9 +102,9 @@ const postRoute = ({ limits, times, receive, write }: Parts): Route =>
     summary: 'Send a run',
     upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
     failures: [404],
-    prepare: (call) =>
-      receive(call, async (memory) => ({
-        parts: await readSingleRun(call.upload, memory, { kind: 'post', ...times() }),
+    prepare: ({ db, upload }) =>
+      receive(db, async (memory) => ({
+        parts: await readSingleRun(upload, memory, { kind: 'post', ...times() }),
       })),
     handle: (call, received) => write(call, received),
     settle,
@@ -132,18 +119,15 @@ const patchRoute = ({ limits, times, receive, write }: Parts): Route =>
     params: z.strictObject({ run_id: z.guid() }),
     upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
     failures: [404],
-    prepare: (call) => {
-      const context = { kind: 'patch', id: call.params.run_id.toLowerCase(), ...times() } as const;
-      return receive(call, async (memory) => ({ parts: await readSingleRun(call.upload, memory, context) }));
+    prepare: ({ db, upload, params }) => {
+      const context = { kind: 'patch', id: params.run_id.toLowerCase(), ...times() } as const;
+      return receive(db, async (memory) => ({ parts: await readSingleRun(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,
   });
 
-const multipartRoute = (
-  { limits, times, receive, write }: Parts,
-  { artifacts, maxAttachments }: { readonly artifacts: Artifacts; readonly maxAttachments: number },
-): Route =>
+const multipartRoute = ({ limits, times, receive, write }: Parts, artifacts: Artifacts): Route =>
   defineRoute({
     ...shared,
     method: 'POST',
@@ -151,10 +135,8 @@ const multipartRoute = (
     summary: 'Send runs, their payloads, attachments and feedback as parts, which may be in any order',
     upload: multipartUpload({ ...limits, maxSentBytes: limits.maxSentBytes + FRAMING_BYTES }),
     failures: [404],
-    prepare: (call) =>
-      receive(call, (memory) =>
-        readMultipartRuns(call.upload, { memory, artifacts, maxAttachments, ...times() }),
-      ),
+    prepare: ({ db, upload }) =>
+      receive(db, (memory) => readMultipartRuns(upload, { memory, artifacts, ...times() })),
     handle: (call, received) => write(call, received),
     discard: async ({ additions }) => additions?.discard(),
     settle,
@@ -168,9 +150,9 @@ const batchRoute = ({ limits, times, receive, write }: Parts): Route =>
     summary: 'Send runs as an object with the lists post and patch',
     upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
     failures: [404],
-    prepare: (call) => {
+    prepare: ({ db, upload }) => {
       const context = { ...times(), maxRuns: limits.parts };
-      return receive(call, async (memory) => ({ parts: await readBatchRuns(call.upload, memory, context) }));
+      return receive(db, async (memory) => ({ parts: await readBatchRuns(upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,

@@ -4,7 +4,7 @@ import { InvalidJson } from './invalid-json.ts';
 import { firstOfNumber, isDigit, isNumberDone, mayRepeatDigits, nextOfNumber } from './json-number.ts';
 import { Utf8Check } from './utf8-check.ts';
 
-/** Takes the bytes of one value, from its first to its last; a piece of them is valid until the next piece of the text is pushed. */
+/** Takes the bytes of one value, from its first to its last; a piece of them is valid until the call returns. */
 export type Tap = { write(bytes: Uint8Array): void };
 
 export type ScanHandler = {

@@ -1,6 +1,5 @@
 // What a multipart body has besides runs: feedback, which is held, and attachments, whose contents go where they are kept as they
 // arrive. Both may be of runs of another request, before or after this one.
-import { BodyError } from '../../../base/http/body-error.ts';
 import { readJsonBody } from '../../../base/http/json-body.ts';
 import { STRICT } from '../../../base/json/json-document.ts';
 import { type Issue, type Loc, parseWith } from '../../../base/schema.ts';
@@ -17,22 +16,17 @@ const ROW_BYTES = 256;
 export class MultipartAdditions {
   readonly #memory: RequestMemory;
   readonly #artifacts: Artifacts;
-  readonly #maxAttachments: number;
   readonly feedback: NewFeedback[] = [];
   readonly attachments: NewAttachment[] = [];
 
-  constructor(memory: RequestMemory, artifacts: Artifacts, maxAttachments: number) {
+  constructor(memory: RequestMemory, artifacts: Artifacts) {
     this.#memory = memory;
     this.#artifacts = artifacts;
-    this.#maxAttachments = maxAttachments;
   }
 
-  /** Each is a file, or an object of a bucket, of its own. Throws a BodyError where there are too many. */
   async takeAttachment(runId: string, name: string, part: Part): Promise<void> {
-    if (this.attachments.length === this.#maxAttachments)
-      throw new BodyError('too_large', `The body has more than ${this.#maxAttachments} attachments`);
     this.#memory.takeFacts(ROW_BYTES + name.length);
-    const written = await this.#artifacts.write(readPartBody(part, this.#memory.turn));
+    const written = await this.#artifacts.write(readPartBody(part));
     const type = part.fields.get('content-type') ?? '';
     this.attachments.push({ ...written, run_id: runId, name, mime_type: type });
   }
@@ -40,7 +34,7 @@ export class MultipartAdditions {
   /** Returns what is wrong with it. */
   async takeFeedback(id: string, part: Part, loc: Loc): Promise<readonly Issue[]> {
     const pieces: Uint8Array[] = [];
-    for await (const piece of readPartBody(part, this.#memory.turn)) {
+    for await (const piece of readPartBody(part)) {
       this.#memory.takeFacts(piece.length);
       pieces.push(Uint8Array.from(piece));
     }

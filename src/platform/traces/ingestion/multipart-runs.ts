@@ -30,29 +30,23 @@ type Draft = {
 /** What an object of a draft takes. */
 const DRAFT_BYTES = 256;
 
-type Context = IngestionTimes & {
-  readonly memory: RequestMemory;
-  readonly artifacts: Artifacts;
-  readonly maxAttachments: number;
-};
+type Context = IngestionTimes & { readonly memory: RequestMemory; readonly artifacts: Artifacts };
 
 export type MultipartRuns = { readonly parts: readonly RunPart[]; readonly additions: MultipartAdditions };
 
 /** Throws InvalidInput, what the body throws, and a DomainError where the disk is full; then no attachment is left. */
 export async function readMultipartRuns(
   parts: AsyncIterable<Part>,
-  { memory, artifacts, maxAttachments, ...times }: Context,
+  { memory, artifacts, ...times }: Context,
 ): Promise<MultipartRuns> {
-  const additions = new MultipartAdditions(memory, artifacts, maxAttachments);
+  const additions = new MultipartAdditions(memory, artifacts);
   const reader = new MultipartReader(memory, additions, times);
   try {
     for await (const part of parts) {
       await reader.take(part);
       await memory.pace();
     }
-    const found = await reader.finish();
-    await memory.turn.finish();
-    return { parts: found, additions };
+    return { parts: await reader.finish(), additions };
   } catch (error) {
     await additions.discard();
     throw error;
@@ -105,7 +99,7 @@ class MultipartReader {
     draft.isRefused = true;
     const { issues } = this.#runs;
     const before = issues.length;
-    const run = await readRun(readPartBody(part, this.#memory.turn), { memory: this.#memory, loc, issues });
+    const run = await readRun(readPartBody(part), { memory: this.#memory, loc, issues });
     // Counts what was added.
     this.#runs.refuse();
     if (run === undefined || issues.length > before) return;
@@ -116,7 +110,7 @@ class MultipartReader {
   async #takeField(fields: Draft['fields'], name: PayloadField, part: Part): Promise<void> {
     const writer = new FieldWriter(name, this.#memory);
     try {
-      for await (const piece of inSlices(readPartBody(part, this.#memory.turn), this.#memory.pace)) {
+      for await (const piece of inSlices(readPartBody(part), this.#memory.pace)) {
         writer.write(piece);
         await writer.drain();
       }

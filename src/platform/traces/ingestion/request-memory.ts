@@ -3,7 +3,6 @@ import { BodyError } from '../../../base/http/body-error.ts';
 import { createPace, type Pace } from '../../../base/steps.ts';
 import type { Payload } from '../runs/payload.ts';
 import type { RunValues, SpooledValues } from '../runs/run-part.ts';
-import type { BodyTurn } from './turns/body-turn.ts';
 import { Spool } from './spool.ts';
 
 /** Of payloads and of what is derived from them. */
@@ -22,11 +21,7 @@ export class RequestMemory {
   /** Between two steps of reading the request. */
   readonly pace: Pace = createPace();
 
-  /** That of the request among large ones. */
-  readonly turn: BodyTurn;
-
-  constructor(directory: string, turn: BodyTurn, heldBytes: number = HELD_BYTES) {
-    this.turn = turn;
+  constructor(directory: string, heldBytes: number = HELD_BYTES) {
     this.#spool = new Spool(directory);
     this.#left = heldBytes;
   }
@@ -73,7 +68,6 @@ export class RequestMemory {
   }
 
   close(): void {
-    this.turn.end();
     this.#spool.close();
   }
 }

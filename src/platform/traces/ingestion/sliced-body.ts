@@ -1,8 +1,5 @@
 // A body in slices: each takes about a millisecond to read, and between two of them others go on.
 import type { Pace } from '../../../base/steps.ts';
-import { InvalidJson } from './invalid-json.ts';
-import { JsonScanner, type ScanHandler } from './json-scanner.ts';
-import type { RequestMemory } from './request-memory.ts';
 
 const SLICE_BYTES = 16 * 1024;
 
@@ -15,36 +12,4 @@ export async function* inSlices(
       await pace();
       yield piece.subarray(at, at + SLICE_BYTES);
     }
-}
-
-type Reader = {
-  readonly handler: ScanHandler;
-  /** The deepest level of the text whose values are reported. */
-  readonly depth: number;
-  readonly memory: RequestMemory;
-  /** Awaited before the next bytes of the body come. */
-  settle(): Promise<void>;
-  /** Called after an error. */
-  discard(): void;
-};
-
-/** Returns what is wrong with the text. Throws what the body, the handler and `settle` throw. */
-export async function scanBody(
-  body: AsyncIterable<Uint8Array>,
-  { handler, depth, memory, settle, discard }: Reader,
-): Promise<InvalidJson | undefined> {
-  const scanner = new JsonScanner(handler, depth);
-  try {
-    for await (const piece of inSlices(body, memory.pace)) {
-      scanner.push(piece);
-      await settle();
-    }
-    scanner.end();
-    await settle();
-    return undefined;
-  } catch (error) {
-    discard();
-    if (!(error instanceof InvalidJson)) throw error;
-    return error;
-  }
 }
