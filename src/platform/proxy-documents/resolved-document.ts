@@ -74,11 +74,13 @@ export async function resolveUsable(
         list === 'rules' && typeof rule === 'number' ? [[rule, msg]] : [],
       ),
     );
-    if (issues.length > 0 && reasons.size === 0) throw new InvalidInput(placeIssues(issues, merged));
-    if (reasons.size === 0) break;
+    if (issues.length === 0) break;
+    // What is wrong with a rule that injects no secret any more would be wrong again.
+    if (![...reasons.keys()].some((i) => document.rules[i]?.refuse === undefined))
+      throw new InvalidInput(placeIssues(issues, merged));
     const rules = document.rules.map((rule, i) => {
       const reason = reasons.get(i);
-      if (reason === undefined) return rule;
+      if (reason === undefined || rule.refuse !== undefined) return rule;
       refused.push({ name: rule.name ?? `rules[${i}]`, reason });
       return { ...rule, refuse: reason.slice(0, MAX_REFUSE_CHARS) };
     });

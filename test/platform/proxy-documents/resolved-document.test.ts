@@ -1,5 +1,6 @@
 // What a sidecar gets of a document: compiled with the secrets of the workspace first, so that none is rejected there.
 import { describe, expect, it } from 'vitest';
+import { InvalidInput } from '../../../src/base/domain-error.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { mergeDocuments } from '../../../src/platform/proxy-documents/merged-document.ts';
 import { resolveDocument, resolveUsable } from '../../../src/platform/proxy-documents/resolved-document.ts';
@@ -94,6 +95,15 @@ describe('a document whose secrets have gone since it was stored', () => {
       { name: 'third', reason: expect.stringContaining('not a valid header') },
     ]);
     expect(JSON.stringify(usable.refused)).not.toContain(HUSH);
+  });
+
+  it('is rejected where a rule that refuses its requests cannot be applied either', async () => {
+    const headers = [1, 2, 3, 4, 5].map((at) => ({
+      ...{ name: `X-Large-${at}`, type: 'opaque', value: `${at}`.repeat(8_000) },
+    }));
+    const rule = { match_hosts: ['large.example.com'], scrub: 'body', headers };
+    const merged = mergeDocuments({ own: undefined, profile: parse({ rules: [rule] }) });
+    await expect(resolveUsable(merged, new Map())).rejects.toThrow(InvalidInput);
   });
 
   it('is as it was written once they are there again', async () => {

@@ -149,6 +149,7 @@ const TAGS: Readonly<Record<string, string>> = {
   'Sandbox records': 'What sandboxes sent through their proxy, and the tokens with which sidecars report it',
   'Tracing projects': 'Projects that the runs of traces belong to, for existing clients of the trace API',
   'Pages of traces': 'For browsers: projects, runs and traces as HTML, after a sign-in',
+  'Bulk exports': 'Buckets that traces are exported to',
   Runs: 'Runs of traces, as clients send and read them, with their feedback',
   'Workspace secrets': 'Values that rules of sandboxes name; they are never shown',
   Workspaces: 'The workspaces of the organization',
