@@ -86,6 +86,8 @@ function isBeyondSchema({ loc, msg, type }: Issue): boolean {
   if (['secrets', 'secret_references', 'source_config'].includes(String(loc[1]))) return true;
   // Multiples of 60, and names of labels.
   if (['idle_ttl_seconds', 'delete_after_stop_seconds', 'labels'].includes(String(loc[1]))) return true;
+  // Bytes of a value, which schemas of any JSON do not limit.
+  if (/^Input must have at most \d+ bytes as JSON$/.test(msg)) return true;
   // What feedback is about: one of three fields.
   if (msg.startsWith('Input must name what the feedback is about')) return true;
   // Of a destination: its endpoint, what that needs, and options that are not supported.
