@@ -45,6 +45,7 @@ export type SocketRollover = {
 
 const EVERY_MS = 250;
 const PATIENCE_MS = 10_000;
+const START_MS = 30_000;
 
 /** With `count` clients; what it starts ends with `cleanup`. */
 export async function openSocketRollover(
@@ -64,6 +65,8 @@ export async function openSocketRollover(
     () => new SocketClient(url, scene.key, () => fleets.revision),
   );
   const kept = clients.map((one) => one.keep());
+  // Each of them is closed by each switch only if it is open before the first one.
+  await Promise.race([Promise.all(clients.map(({ connected }) => connected)), delay(START_MS)]);
   return {
     replace: () => fleets.replace(),
     async end() {
@@ -192,6 +195,7 @@ class SocketClient {
   readonly #key: string;
   /** That serves now. */
   readonly #revision: () => number;
+  readonly #connected = Promise.withResolvers<void>();
   #isStopped = false;
   #socket: WebSocket | undefined;
 
@@ -199,6 +203,11 @@ class SocketClient {
     this.#url = url;
     this.#key = key;
     this.#revision = revision;
+  }
+
+  /** Resolves with the first response. */
+  get connected(): Promise<void> {
+    return this.#connected.promise;
   }
 
   async keep(): Promise<void> {
@@ -228,6 +237,7 @@ class SocketClient {
       const [revision, number] = String(data).split(' ');
       received += 1;
       this.messages += 1;
+      this.#connected.resolve();
       if (Number(number) !== received) this.#fail(`message ${number} came in place of ${received}`);
       if (Number(revision) < expected) this.#fail(`revision ${revision} responded, and ${expected} serves`);
       if (received === 1 && closedMs !== undefined) this.reopenedMs.push(performance.now() - closedMs);
