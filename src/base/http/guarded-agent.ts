@@ -18,44 +18,24 @@ type Guard = (options: ClientRequestArgs) => Error | ClientRequestArgs;
 
 export function createGuardedAgents(rules: AddressRules, options: AgentOptions = {}): GuardedAgents {
   const guard = createGuard(rules);
-  const agents = { http: new GuardedHttpAgent(guard, options), https: new GuardedHttpsAgent(guard, options) };
+  const http = guarded(new HttpAgent(options), guard);
+  const https = guarded(new HttpsAgent(options), guard);
   return {
-    ...agents,
+    ...{ http, https },
     [Symbol.dispose]() {
-      agents.http.destroy();
-      agents.https.destroy();
+      http.destroy();
+      https.destroy();
     },
   };
 }
 
-class GuardedHttpAgent extends HttpAgent {
-  readonly #guard: Guard;
-
-  constructor(guard: Guard, options: AgentOptions) {
-    super(options);
-    this.#guard = guard;
-  }
-
-  override createConnection(options: ClientRequestArgs, connected?: Connected): Duplex | null | undefined {
-    const guarded = this.#guard(options);
-    if (!(guarded instanceof Error)) return super.createConnection(guarded, connected);
-    return reject(guarded, connected);
-  }
-}
-
-class GuardedHttpsAgent extends HttpsAgent {
-  readonly #guard: Guard;
-
-  constructor(guard: Guard, options: AgentOptions) {
-    super(options);
-    this.#guard = guard;
-  }
-
-  override createConnection(options: ClientRequestArgs, connected?: Connected): Duplex | null | undefined {
-    const guarded = this.#guard(options);
-    if (!(guarded instanceof Error)) return super.createConnection(guarded, connected);
-    return reject(guarded, connected);
-  }
+function guarded<A extends HttpAgent>(agent: A, guard: Guard): A {
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (options, connected) => {
+    const allowed = guard(options);
+    return allowed instanceof Error ? reject(allowed, connected) : connect(allowed, connected);
+  };
+  return agent;
 }
 
 /** As an error of the request, not of the call that made it. */

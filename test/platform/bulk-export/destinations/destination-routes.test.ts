@@ -163,6 +163,29 @@ describe('a new destination', () => {
   });
 });
 
+describe('an endpoint on this machine', () => {
+  it.each(['127.0.0.1', 'localhost'])(
+    'by the name %s is not connected to where the operator does not allow it',
+    async (host) => {
+      const endpoint = s3.endpoint.replace('127.0.0.1', host);
+      await using closed = await createPlatformApi({
+        config: { exports: { cleartext_endpoints: [endpoint] } },
+      });
+      const organization = await closed.addOrganization();
+      const own = await closed.addServiceKey(
+        organization,
+        'WORKSPACE_ADMIN',
+        await closed.addWorkspace(organization),
+      );
+      const before = s3.seen.length;
+      const body = destinationOf({ config: configOf({ endpoint_url: endpoint }) });
+      const refused = await closed.ask('POST', PATH, { key: own, body });
+      expect([refused.status, refused.body.detail.split(':')[0]]).toEqual([400, 'Invalid endpoint']);
+      expect(s3.seen.length).toBe(before);
+    },
+  );
+});
+
 describe('new credentials of a destination', () => {
   it('are stored once a file could be written with them, and replace the stored ones', async () => {
     const { body } = await create();
