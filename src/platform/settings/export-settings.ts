@@ -1,4 +1,4 @@
-// The settings of bulk exports: which endpoints a destination may have, and where its test file is written.
+// The settings of bulk exports: which endpoints a destination may have, where its test file is written, and how much is read at once.
 import { parseCidr } from '../../base/address.ts';
 import { z } from '../../base/schema.ts';
 import { asBoolean, asList, asText, type Variable } from '../../base/variable-overlay.ts';
@@ -29,6 +29,7 @@ export const exportSettings = z
     private_addresses: z.array(range).max(100).default([]),
     allow_loopback: z.boolean().default(false),
     test_file: z.enum(['bucket', 'prefix']).default('bucket'),
+    max_batch_payload_kb: z.int().min(64).max(65_536).default(8_192),
   })
   .prefault({});
 
@@ -41,6 +42,7 @@ export const exportVariables: readonly (readonly [name: string, key: string, rea
   [`${PREFIX}PRIVATE_ADDRESSES`, 'exports.private_addresses', asList],
   [`${PREFIX}ALLOW_LOOPBACK`, 'exports.allow_loopback', asBoolean],
   [`${PREFIX}TEST_FILE`, 'exports.test_file', asText],
+  ['DATA_EXPORT_MAX_BATCH_PAYLOAD_SIZE_KB', 'exports.max_batch_payload_kb', Number],
 ];
 
 export function toExportConfig(given: z.output<typeof exportSettings>) {
@@ -58,5 +60,7 @@ export function toExportConfig(given: z.output<typeof exportSettings>) {
     },
     /** `bucket`: below `tmp/` of the bucket; `prefix`: below `tmp/` of the prefix. */
     testFile: given.test_file,
+    /** Of the stored payloads of the runs that are read at once. */
+    pageBytes: given.max_batch_payload_kb * 1_024,
   };
 }

@@ -1,5 +1,5 @@
-// What deployments need of traces: that there is a tracing project of a name, that it goes, and a token with which a runner sends the runs
-// of a deployment.
+// What other modules need of traces: that there is a tracing project of a name, that it goes, a token with which a runner sends the runs
+// of a deployment, and pages of whole runs for exports.
 import { randomUUID } from 'node:crypto';
 import { Secret } from '../../base/secret.ts';
 import { mintKey } from '../identity/api-key.ts';
@@ -78,3 +78,69 @@ export async function issueTraceToken(
 export async function revokeTraceToken(trx: Transaction, deploymentId: string): Promise<void> {
   await trx.deleteFrom('trace_tokens').where('deployment_id', '=', deploymentId).execute();
 }
+
+/** Whole runs in pages, for exports. The order of a page is that of the starts of runs, and of their ids among equal ones. */
+export type RunPages = {
+  /**
+   * One snapshot of the database. A page has at most `maxRows` runs, and ends with the one whose payloads reach `maxBytes`; it may be
+   * empty where others follow. Throws InvalidInput for a filter that is none.
+   */
+  readPage(db: Database, query: RunPageQuery): Promise<RunPage>;
+  /** The JSON of a stored payload. Throws a RangeError where it has more than `maxBytes`. */
+  unpack(stored: Buffer, maxBytes: number): Buffer | Promise<Buffer>;
+};
+
+export type RunPageQuery = {
+  readonly workspaceId: string;
+  readonly projectId: string;
+  /** ISO 8601 in UTC, the end exclusive. */
+  readonly window: { readonly from: string; readonly to: string };
+  /** In the language of the queries of runs. */
+  readonly filter?: string;
+  /** What is read of each run. */
+  readonly columns: ReadonlySet<RunPageColumn>;
+  readonly after?: RunCursor;
+  readonly maxRows: number;
+  readonly maxBytes: number;
+};
+
+/** `next`: where the next page begins; absent where none follows. */
+export type RunPage = { readonly runs: readonly PagedRun[]; readonly next?: RunPageStart };
+export type RunPageStart = { readonly from: string; readonly after?: RunCursor };
+
+/** The place of a run in the order of pages; the time is ISO 8601 in UTC with microseconds. */
+export type RunCursor = { readonly start_time: string; readonly id: string };
+
+/** Of the columns that were asked for, besides id and start. Times are microseconds since 1970, and numbers decimal text. */
+export type PagedRun = {
+  readonly id: string;
+  readonly start_time: string;
+  readonly session_id?: string;
+  readonly trace_id?: string;
+  readonly parent_run_id?: string | null;
+  readonly parent_run_ids?: readonly string[];
+  readonly reference_example_id?: string | null;
+  readonly name?: string;
+  readonly run_type?: string;
+  readonly end_time?: string | null;
+  readonly status?: string;
+  readonly is_root?: boolean;
+  readonly dotted_order?: string;
+  readonly tags?: readonly string[];
+  readonly total_tokens?: string | null;
+  readonly prompt_tokens?: string | null;
+  readonly completion_tokens?: string | null;
+  readonly total_cost?: string | null;
+  readonly prompt_cost?: string | null;
+  readonly completion_cost?: string | null;
+  readonly first_token_time?: string | null;
+  /** JSON; null for a run without feedback. */
+  readonly feedback_stats?: string | null;
+  /** As they are stored: `unpack` gives their JSON. */
+  readonly inputs?: Buffer | null;
+  readonly outputs?: Buffer | null;
+  readonly extra?: Buffer | null;
+  readonly events?: Buffer | null;
+  readonly error?: Buffer | null;
+};
+export type RunPageColumn = keyof PagedRun;

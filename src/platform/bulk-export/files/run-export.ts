@@ -1,0 +1,54 @@
+// One run of an export: the traces of a UTC day, or of a part of one, as Parquet files in the bucket of the destination.
+import type { AddressRules } from '../../../base/address-guard.ts';
+import type { Database } from '../../store/database.ts';
+import type { S3Credentials } from '../../store/files/s3-client.ts';
+import type { RunPages } from '../../traces/contract.ts';
+import type { DestinationConfig } from '../destinations/destination-schema.ts';
+import type { ExportField } from './export-columns.ts';
+import type { RunCheckpoints } from './run-progress.ts';
+
+export type RunExportTask = {
+  readonly workspaceId: string;
+  readonly exportId: string;
+  readonly runId: string;
+  readonly projectId: string;
+  /** ISO 8601 in UTC, the end exclusive. */
+  readonly window: { readonly from: string; readonly to: string };
+  /** In the language of the queries of traces. */
+  readonly filter?: string;
+  /** All when absent. */
+  readonly fields?: readonly ExportField[];
+  readonly compression: Compression;
+  /** Times without a time zone, or in UTC. */
+  readonly formatVersion: 'v1' | 'v2_beta';
+  readonly destination: {
+    readonly config: DestinationConfig;
+    /** Undefined: those of this machine. */
+    readonly credentials: S3Credentials | undefined;
+    readonly addresses: AddressRules;
+  };
+};
+
+export type Compression = 'none' | 'gzip' | 'snappy' | 'zstd';
+
+export type ExportMeans = {
+  readonly traces: RunPages;
+  /** Of a pool whose statements may take minutes. */
+  readonly db: Database;
+  readonly checkpoints: RunCheckpoints;
+  readonly signal: AbortSignal;
+  /** Rows that were read by this attempt and those before it, also those of a file that is not complete. */
+  readonly onProgress?: (progress: { readonly rows: number }) => void;
+  readonly limits?: Partial<ExportLimits>;
+};
+
+export type ExportLimits = {
+  /** Of a page of runs, and of the payloads of one as they are stored. */
+  readonly pageRows: number;
+  readonly pageBytes: number;
+  /** A file ends with the page that reaches one of them. */
+  readonly fileRows: number;
+  readonly fileBytes: number;
+  /** How long the service may take to respond to a request, or to take the next bytes of one. */
+  readonly silenceMs: number;
+};
