@@ -197,9 +197,11 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 /** The one file that imports an npm package. */
 const ADAPTERS: Readonly<Record<string, string>> = {
   '@aws-sdk/client-s3': 'src/platform/store/files/s3-client.ts',
+  '@aws-sdk/lib-storage': 'src/platform/store/files/s3-upload.ts',
   '@fastify/busboy': 'src/base/http/multipart.ts',
   esbuild: 'src/platform/agent-server/configuration/esbuild.ts',
   'http-proxy-3': 'src/gateway/forwarder.ts',
+  'hyparquet-writer': 'src/platform/bulk-export/files/parquet-file.ts',
   ignore: 'src/cli/deploy/ignore-rules.ts',
   kysely: 'src/platform/store/sql.ts',
   'libsodium-wrappers': 'src/base/seal.ts',
@@ -223,7 +225,9 @@ const ADAPTERS: Readonly<Record<string, string>> = {
 /** Packages that may only be loaded when first needed. */
 const LAZY: readonly string[] = [
   '@aws-sdk/client-s3',
+  '@aws-sdk/lib-storage',
   'esbuild',
+  'hyparquet-writer',
   'libsodium-wrappers',
   'pg-boss',
   'pg-copy-streams',

@@ -1,6 +1,19 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/bulk-export/files/column-values.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/export-task.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/file-content.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/file-key.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/file-upload.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/parquet-file.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/parquet-schema.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/row-group.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/run-progress.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/run-reading.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/s3-failure.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/store/files/s3-upload.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/traces/store/run-pages.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
   'src/platform/runner/traces/deployment-traces.ts': 'test/cli/platform/deployment-traces.test.ts',
   'src/platform/runner/traces/trace-sender.ts': 'test/platform/runner/traces/trace-relay.test.ts',
   'src/workload/network/workload-services.ts': 'test/platform/runner/traces/trace-relay.test.ts',

@@ -1,7 +1,8 @@
-// Enough of S3 for a client: objects in memory that are put, read, listed one on a page, and deleted.
+// Enough of S3 for a client: objects in memory that are put, at once or in parts, read, listed one on a page, and deleted.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { metadataOf, S3Uploads } from './s3-uploads.ts';
 
 export type S3Server = AsyncDisposable & {
   readonly server: Server;
@@ -10,6 +11,8 @@ export type S3Server = AsyncDisposable & {
   readonly seen: readonly IncomingMessage[];
   /** By `/bucket/key`. */
   readonly objects: ReadonlyMap<string, Buffer>;
+  /** That have begun and not ended. */
+  readonly uploads: S3Uploads;
 };
 
 /** A client needs any credentials. */
@@ -34,6 +37,9 @@ export function s3Error(status: number, code: string): S3Response {
 
 export async function openS3Server({ override }: S3ServerOptions = {}): Promise<S3Server> {
   const objects = new Map<string, Buffer>();
+  const uploads = new S3Uploads();
+  /** The field `x-amz-meta-…` of each object. */
+  const metadata = new Map<string, Record<string, string>>();
   const seen: IncomingMessage[] = [];
   const server = createServer(async (request, response) => {
     seen.push(request);
@@ -45,11 +51,16 @@ export async function openS3Server({ override }: S3ServerOptions = {}): Promise<
     }
     const url = new URL(request.url ?? '', 'http://s3');
     const key = decodeURIComponent(url.pathname);
+    const keep = (content: Buffer, fields: Record<string, string>): void => {
+      objects.set(key, content);
+      metadata.set(key, fields);
+    };
+    if (await uploads.serve(request, response, { url, key, keep })) return;
     if (request.method === 'PUT') {
       const body = await buffer(request);
       if (objects.has(key) && request.headers['if-none-match'] === '*')
         return void response.writeHead(412).end();
-      objects.set(key, body);
+      keep(body, metadataOf(request));
       response.setHeader('etag', '"content"');
       return void response.end();
     }
@@ -66,12 +77,13 @@ export async function openS3Server({ override }: S3ServerOptions = {}): Promise<
       response.writeHead(404, { 'content-type': 'application/xml' });
       return void response.end('<Error><Code>NoSuchKey</Code><Message>no such key</Message></Error>');
     }
-    response.end(body);
+    response.writeHead(200, { ...metadata.get(key), 'content-length': body.length });
+    response.end(request.method === 'HEAD' ? undefined : body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ server, seen, objects },
+    ...{ server, seen, objects, uploads },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => void server.close(resolve));

@@ -79,12 +79,9 @@ export async function revokeTraceToken(trx: Transaction, deploymentId: string): 
   await trx.deleteFrom('trace_tokens').where('deployment_id', '=', deploymentId).execute();
 }
 
-/** Whole runs in pages, for exports. The order of a page is that of the starts of runs, and of their ids among equal ones. */
+/** Whole runs in pages, for exports. The order is that of the starts of runs, and of their ids among equal ones. */
 export type RunPages = {
-  /**
-   * One snapshot of the database. A page has at most `maxRows` runs, and ends with the one whose payloads reach `maxBytes`; it may be
-   * empty where others follow. Throws InvalidInput for a filter that is none.
-   */
+  /** One snapshot of the database. Throws InvalidInput for a filter that is none. */
   readPage(db: Database, query: RunPageQuery): Promise<RunPage>;
   /** The JSON of a stored payload. Throws a RangeError where it has more than `maxBytes`. */
   unpack(stored: Buffer, maxBytes: number): Buffer | Promise<Buffer>;
@@ -97,21 +94,25 @@ export type RunPageQuery = {
   readonly window: { readonly from: string; readonly to: string };
   /** In the language of the queries of runs. */
   readonly filter?: string;
-  /** What is read of each run. */
+  /** What is read of each run, besides its id and its start. */
   readonly columns: ReadonlySet<RunPageColumn>;
+  /** The last run of the pages before. */
   readonly after?: RunCursor;
   readonly maxRows: number;
+  /** Of the payloads as they are stored: the page ends with the run that reaches it. */
   readonly maxBytes: number;
 };
 
-/** `next`: where the next page begins; absent where none follows. */
-export type RunPage = { readonly runs: readonly PagedRun[]; readonly next?: RunPageStart };
-export type RunPageStart = { readonly from: string; readonly after?: RunCursor };
+/** `next`: with which the query continues; absent where nothing follows. A page without runs may have one. */
+export type RunPage = {
+  readonly runs: readonly PagedRun[];
+  readonly next?: Pick<RunPageQuery, 'window' | 'after'>;
+};
 
-/** The place of a run in the order of pages; the time is ISO 8601 in UTC with microseconds. */
+/** The place of a run in the order; the time is ISO 8601 in UTC with microseconds. */
 export type RunCursor = { readonly start_time: string; readonly id: string };
 
-/** Of the columns that were asked for, besides id and start. Times are microseconds since 1970, and numbers decimal text. */
+/** Times are microseconds since 1970, and numbers decimal text. */
 export type PagedRun = {
   readonly id: string;
   readonly start_time: string;
@@ -134,8 +135,8 @@ export type PagedRun = {
   readonly prompt_cost?: string | null;
   readonly completion_cost?: string | null;
   readonly first_token_time?: string | null;
-  /** JSON; null for a run without feedback. */
-  readonly feedback_stats?: string | null;
+  /** JSON; absent for a run without feedback. */
+  readonly feedback_stats?: string;
   /** As they are stored: `unpack` gives their JSON. */
   readonly inputs?: Buffer | null;
   readonly outputs?: Buffer | null;
@@ -144,3 +145,8 @@ export type PagedRun = {
   readonly error?: Buffer | null;
 };
 export type RunPageColumn = keyof PagedRun;
+
+export function toCursor({ id, start_time: micros }: Pick<PagedRun, 'id' | 'start_time'>): RunCursor {
+  const seconds = new Date(Number(micros.slice(0, -6) || '0') * 1000).toISOString().slice(0, 19);
+  return { start_time: `${seconds}.${micros.slice(-6).padStart(6, '0')}Z`, id };
+}

@@ -1,6 +1,7 @@
 // The port to where runs are stored. Nothing above it knows tables: another store keeps the same contract, whose tests are in
 // `test/platform/traces/store/trace-store-checks.ts`. Projects, feedback and attachments are rows of PostgreSQL in any case.
 import type { Database, Reader, Transaction } from '../store/database.ts';
+import type { PagedRun, RunPageQuery } from './contract.ts';
 import type { Filter } from './filter/filter.ts';
 import type { PlacedPart, RunPart } from './runs/run-part.ts';
 
@@ -43,6 +44,11 @@ export type TraceStore = {
     db: Reader,
     wanted: { readonly workspaceId: string; readonly run: RunKey; readonly field: PayloadField },
   ): AsyncIterable<Buffer>;
+  /**
+   * A page of whole runs in the order of their starts, and of their ids among equal ones, without their feedback. Only the days of the
+   * window are read, and payloads only where they are among the columns. In the snapshot of the transaction.
+   */
+  readRunPage(trx: Database, read: RunPageRead): Promise<readonly PagedRun[]>;
   /** The runs below each of the runs, by its id, in the order of their starts; at most `limit` of each kind. */
   readDescendants(
     db: Reader,
@@ -102,6 +108,8 @@ export type RunQuery = RunSelection & {
   /** The last run of the page before. */
   readonly after?: RunPlace;
 };
+
+export type RunPageRead = Omit<RunPageQuery, 'filter'> & { readonly filter?: Filter };
 
 export type RunPlace = Pick<StoredRun, 'start_time' | 'id'>;
 export type RunKey = Pick<StoredRun, 'session_id' | 'start_time' | 'id'>;

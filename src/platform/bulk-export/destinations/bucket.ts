@@ -20,16 +20,18 @@ export type DestinationAccess = {
   readonly addresses: AddressRules;
   /** Of one request, its first included. */
   readonly attempts: number;
+  /** For a connection, and without a byte of a request or of its response; no limit when absent. */
+  readonly silenceMs?: number;
 };
 
 export async function openDestination(access: DestinationAccess): Promise<DestinationBucket> {
-  const { config, credentials, addresses, attempts } = access;
+  const { config, credentials, addresses, attempts, silenceMs } = access;
   const agents = createGuardedAgents(addresses, { keepAlive: true });
   const endpoint = config.endpoint_url ?? undefined;
   const addressing = decideAddressing(config);
   const options = config.config_kwargs_s3 ?? {};
   const { s3, client } = await openS3({
-    ...{ endpoint, credentials, agents, attempts },
+    ...{ endpoint, credentials, agents, attempts, silenceMs },
     region: config.region ?? undefined,
     isPathStyle: addressing === 'path',
     isBucketEndpoint: addressing === 'in_endpoint',

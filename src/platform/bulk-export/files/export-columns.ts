@@ -5,10 +5,10 @@ export type ColumnType = 'text' | 'texts' | 'time' | 'flag' | 'integer' | 'decim
 
 type Column = {
   readonly type: ColumnType;
-  /** False: each run has one. */
-  readonly isOptional?: false;
-  /** Hardly two runs have the same, or it is long: a dictionary and bounds would only cost. */
-  readonly isVaried?: true;
+  /** False: each run has one. True when absent. */
+  readonly isOptional?: boolean;
+  /** Hardly two runs have the same, or it is long: a dictionary would only cost. */
+  readonly isVaried?: boolean;
 };
 
 const COLUMNS = {

@@ -1,54 +1,137 @@
-// One run of an export: the traces of a UTC day, or of a part of one, as Parquet files in the bucket of the destination.
-import type { AddressRules } from '../../../base/address-guard.ts';
-import type { Database } from '../../store/database.ts';
-import type { S3Credentials } from '../../store/files/s3-client.ts';
-import type { RunPages } from '../../traces/contract.ts';
-import type { DestinationConfig } from '../destinations/destination-schema.ts';
-import type { ExportField } from './export-columns.ts';
-import type { RunCheckpoints } from './run-progress.ts';
+// One run of an export: the traces of its window, file by file, from where the attempt before this one has come to.
+import { Readable } from 'node:stream';
+import { type DestinationBucket, openDestination } from '../destinations/bucket.ts';
+import { chooseColumns } from './export-columns.ts';
+import { type ExportLimits, type ExportMeans, type RunExportTask, standardLimits } from './export-task.ts';
+import { FileContent } from './file-content.ts';
+import { fileKey } from './file-key.ts';
+import { abortLeftUpload, isComplete, removeLeftObject, uploadFile } from './file-upload.ts';
+import type { FileFormat } from './parquet-file.ts';
+import type { RowGroup } from './row-group.ts';
+import { readGroups } from './run-reading.ts';
+import type { PendingUpload, RunCheckpoints, RunProgress } from './run-progress.ts';
+import { toExportFailure } from './s3-failure.ts';
 
-export type RunExportTask = {
-  readonly workspaceId: string;
-  readonly exportId: string;
-  readonly runId: string;
-  readonly projectId: string;
-  /** ISO 8601 in UTC, the end exclusive. */
-  readonly window: { readonly from: string; readonly to: string };
-  /** In the language of the queries of traces. */
-  readonly filter?: string;
-  /** All when absent. */
-  readonly fields?: readonly ExportField[];
-  readonly compression: Compression;
-  /** Times without a time zone, or in UTC. */
-  readonly formatVersion: 'v1' | 'v2_beta';
-  readonly destination: {
-    readonly config: DestinationConfig;
-    /** Undefined: those of this machine. */
-    readonly credentials: S3Credentials | undefined;
-    readonly addresses: AddressRules;
+export type { ExportMeans, RunExportTask } from './export-task.ts';
+
+/** Of one request of the client, its first included. */
+const ATTEMPTS = 3;
+
+/**
+ * Ends when the window is exported: a window without runs has no file. Throws an ExportFailure, what a checkpoint or the database has
+ * thrown, or the reason of the signal, within seconds of it. Whatever it throws, no upload is left behind that the credentials let abort.
+ */
+export async function exportRun(task: RunExportTask, means: ExportMeans): Promise<void> {
+  const { checkpoints, signal } = means;
+  const limits = { ...standardLimits, ...means.limits };
+  await using bucket = await openBucket(task, limits);
+  let progress = await settleLeftUpload(bucket, checkpoints, await checkpoints.load(), signal);
+  const columns = chooseColumns(task.fields);
+  const groups = readGroups({ task, columns, means, limits, after: progress.cursor });
+  const format = { columns, hasZone: task.formatVersion === 'v2_beta', compression: task.compression };
+  const run = { task, means, limits, bucket, format, groups };
+  try {
+    for (let first = await groups.next(); first.done !== true; first = await groups.next())
+      progress = await exportFile(run, first.value, progress);
+  } finally {
+    await groups.return(undefined);
+  }
+  await removeLeftFile(bucket, checkpoints, progress);
+}
+
+function openBucket(
+  { destination }: Pick<RunExportTask, 'destination'>,
+  { silenceMs }: Pick<ExportLimits, 'silenceMs'>,
+) {
+  return openDestination({ ...destination, attempts: ATTEMPTS, silenceMs });
+}
+
+/** For a run that nobody tries again: aborts the upload that a killed attempt has left, where the credentials allow that. */
+export async function abandonUpload(
+  destination: RunExportTask['destination'],
+  pending: PendingUpload,
+): Promise<void> {
+  await using bucket = await openBucket({ destination }, standardLimits);
+  await abortLeftUpload(bucket, pending);
+}
+
+type Run = {
+  readonly task: RunExportTask;
+  readonly means: ExportMeans;
+  readonly limits: ExportLimits;
+  readonly bucket: DestinationBucket;
+  readonly format: FileFormat;
+  readonly groups: AsyncGenerator<RowGroup>;
+};
+
+async function exportFile(run: Run, first: RowGroup, progress: RunProgress): Promise<RunProgress> {
+  const { task, means, limits, bucket, format, groups: rest } = run;
+  const { checkpoints, signal, onProgress } = means;
+  const key = fileKey(task.destination.config.prefix, task, progress.files.length);
+  let { rows } = progress;
+  const onRows = (more: number): void => onProgress?.({ rows: (rows += more) });
+  const content = new FileContent({ format, first, rest, limits, onRows });
+  const body = Readable.from(content.pieces(), { highWaterMark: 1 });
+  const failed = watchCheckpoints(checkpoints);
+  await uploadFile({
+    ...{ bucket, key, body, signal },
+    beginUpload: failed.beginUpload,
+    target: () => content.target,
+  }).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw failed.reason ?? (body.errored === null ? toExportFailure(error) : body.errored);
+  });
+  const next = withFile(progress, key, content.target);
+  await checkpoints.commitFile(next);
+  return next;
+}
+
+/** What a checkpoint has thrown says that this attempt is over, and is no failure of the storage. */
+function watchCheckpoints({ beginUpload }: Pick<RunCheckpoints, 'beginUpload'>) {
+  const watched = {
+    reason: undefined as unknown,
+    beginUpload: (upload: PendingUpload): Promise<void> =>
+      beginUpload(upload).catch((error: unknown) => {
+        watched.reason = error;
+        throw error;
+      }),
   };
-};
+  return watched;
+}
 
-export type Compression = 'none' | 'gzip' | 'snappy' | 'zstd';
+function withFile(
+  { rows, files }: RunProgress,
+  key: string,
+  { cursor, rows: more, bytes }: NonNullable<PendingUpload['target']>,
+): RunProgress {
+  return { cursor, rows: rows + more, files: [...files, { key, rows: more, bytes }] };
+}
 
-export type ExportMeans = {
-  readonly traces: RunPages;
-  /** Of a pool whose statements may take minutes. */
-  readonly db: Database;
-  readonly checkpoints: RunCheckpoints;
-  readonly signal: AbortSignal;
-  /** Rows that were read by this attempt and those before it, also those of a file that is not complete. */
-  readonly onProgress?: (progress: { readonly rows: number }) => void;
-  readonly limits?: Partial<ExportLimits>;
-};
+/** Either the upload has ended before its attempt was killed, or it is aborted, and its file is written again. */
+async function settleLeftUpload(
+  bucket: DestinationBucket,
+  checkpoints: RunCheckpoints,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<RunProgress> {
+  const { pendingUpload: pending } = progress;
+  if (pending === undefined) return progress;
+  if (pending.target !== undefined && (await isComplete(bucket, pending, signal))) {
+    const next = withFile(progress, pending.key, pending.target);
+    await checkpoints.commitFile(next);
+    return next;
+  }
+  await abortLeftUpload(bucket, pending);
+  return progress;
+}
 
-export type ExportLimits = {
-  /** Of a page of runs, and of the payloads of one as they are stored. */
-  readonly pageRows: number;
-  readonly pageBytes: number;
-  /** A file ends with the page that reaches one of them. */
-  readonly fileRows: number;
-  readonly fileBytes: number;
-  /** How long the service may take to respond to a request, or to take the next bytes of one. */
-  readonly silenceMs: number;
-};
+/** Its rows are gone: no file of this attempt has replaced it. */
+async function removeLeftFile(
+  bucket: DestinationBucket,
+  checkpoints: RunCheckpoints,
+  { pendingUpload: pending, ...progress }: RunProgress,
+): Promise<void> {
+  if (pending === undefined) return;
+  await removeLeftObject(bucket, pending.key);
+  await checkpoints.commitFile(progress);
+}

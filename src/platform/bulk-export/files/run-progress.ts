@@ -10,9 +10,11 @@ export type ExportedFile = {
 
 export type PendingUpload = {
   readonly key: string;
+  /** In the metadata of the object: that it is the one of this upload. */
+  readonly token: string;
   /** Once the service has named it. */
   readonly uploadId?: string;
-  /** Before the upload is completed: what the file has. The next attempt takes an object of that size as the file. */
+  /** Before the upload is completed: what the file has. The next attempt takes an object of that size and token as the file. */
   readonly target?: { readonly cursor: RunCursor; readonly rows: number; readonly bytes: number };
 };
 

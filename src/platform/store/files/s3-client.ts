@@ -15,6 +15,8 @@ export type S3Options = {
   readonly agents?: { readonly http: HttpAgent; readonly https: HttpsAgent } | undefined;
   /** Of one request, its first included. */
   readonly attempts?: number | undefined;
+  /** For a connection, and without a byte of a request or of its response. */
+  readonly silenceMs?: number | undefined;
   readonly useAccelerateEndpoint?: boolean | undefined;
   readonly useGlobalEndpoint?: boolean | undefined;
 };
@@ -43,12 +45,19 @@ export async function openS3(options: S3Options) {
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(credentials === undefined ? {} : { credentials: reveal(credentials) }),
     ...(options.attempts === undefined ? {} : { maxAttempts: options.attempts }),
-    ...(agents === undefined ? {} : { requestHandler: { httpAgent: agents.http, httpsAgent: agents.https } }),
+    ...(agents === undefined ? {} : { requestHandler: toHandler(agents, options.silenceMs) }),
+    // Some services do not know it, and bodies are sent to them seconds later.
+    expectContinueHeader: false,
     // Stores of other providers reject the trailers that newer clients add.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
   return { s3, client };
+}
+
+function toHandler({ http, https }: NonNullable<S3Options['agents']>, silenceMs: number | undefined) {
+  const limits = silenceMs === undefined ? {} : { connectionTimeout: silenceMs, socketTimeout: silenceMs };
+  return { httpAgent: http, httpsAgent: https, ...limits };
 }
 
 function reveal({ accessKeyId, secretAccessKey, sessionToken }: S3Credentials) {

@@ -17,21 +17,42 @@ const MAX_ROWS = 10_000;
 const MAX_VALUE_CHARS = 250;
 
 /** By the id of a run. Runs without feedback are left out. */
-export function readFeedbackStats(
+export async function readFeedbackStats(
   db: Reader,
   workspaceId: string,
   runIds: readonly string[],
 ): Promise<ReadonlyMap<string, FeedbackStats>> {
-  return readStats(db, { workspaceId, ids: runIds, by: 'run_id' });
+  return (await readStats(db, { workspaceId, ids: runIds, by: 'run_id' })).stats;
+}
+
+/** The same for any number of runs; those that have more feedback than one response are read in halves. */
+export async function readAllFeedbackStats(
+  db: Reader,
+  workspaceId: string,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, FeedbackStats>> {
+  const { stats, isCut } = await readStats(db, { workspaceId, ids: runIds, by: 'run_id' });
+  if (!isCut || runIds.length === 1) return stats;
+  const half = Math.ceil(runIds.length / 2);
+  const first = await readAllFeedbackStats(db, workspaceId, runIds.slice(0, half));
+  const second = await readAllFeedbackStats(db, workspaceId, runIds.slice(half));
+  return new Map([...first, ...second]);
+}
+
+/** Whether any run of the workspace has some. */
+export async function hasFeedback(db: Reader, workspaceId: string): Promise<boolean> {
+  const found = db.selectFrom('trace_feedback').where('workspace_id', '=', workspaceId);
+  const one = await found.where('run_id', 'is not', null).select('id').limit(1).executeTakeFirst();
+  return one !== undefined;
 }
 
 /** By the id of a project. */
-export function readProjectFeedbackStats(
+export async function readProjectFeedbackStats(
   db: Reader,
   workspaceId: string,
   projectIds: readonly string[],
 ): Promise<ReadonlyMap<string, FeedbackStats>> {
-  return readStats(db, { workspaceId, ids: projectIds, by: 'session_id' });
+  return (await readStats(db, { workspaceId, ids: projectIds, by: 'session_id' })).stats;
 }
 
 type Asked = {
@@ -40,8 +61,14 @@ type Asked = {
   readonly by: 'run_id' | 'session_id';
 };
 
-async function readStats(db: Reader, asked: Asked): Promise<ReadonlyMap<string, FeedbackStats>> {
-  if (asked.ids.length === 0) return new Map();
+type Read = {
+  readonly stats: ReadonlyMap<string, FeedbackStats>;
+  /** There may be more than was read. */
+  readonly isCut: boolean;
+};
+
+async function readStats(db: Reader, asked: Asked): Promise<Read> {
+  if (asked.ids.length === 0) return { stats: new Map(), isCut: false };
   const [keys, values] = [await readKeys(db, asked), await readValues(db, asked)];
   const stats = new Map<string, Map<string, { n: number; avg: number | null; values: [string, number][] }>>();
   for (const { about, key, n, avg } of keys) {
@@ -53,7 +80,10 @@ async function readStats(db: Reader, asked: Asked): Promise<ReadonlyMap<string, 
       .get(about)
       ?.get(key)
       ?.values.push([text, Number(n)]);
-  return new Map([...stats].map(([id, ofOne]) => [id, toStats(ofOne)]));
+  return {
+    stats: new Map([...stats].map(([id, ofOne]) => [id, toStats(ofOne)])),
+    isCut: keys.length === MAX_ROWS || values.length === MAX_ROWS,
+  };
 }
 
 function toStats(
@@ -71,7 +101,7 @@ function selectFeedback(db: Reader, { workspaceId, ids, by }: Asked) {
   return db
     .selectFrom('trace_feedback')
     .where('workspace_id', '=', workspaceId)
-    .where(by, 'in', ids)
+    .where(sql<boolean>`${sql.ref(by)} = any(${ids}::uuid[])`)
     .select([sql<string>`${sql.ref(by)}`.as('about'), 'key', sql<string>`count(*)`.as('n')])
     .groupBy([by, 'key'])
     .orderBy(by)

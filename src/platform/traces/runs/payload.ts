@@ -1,6 +1,6 @@
 // JSON of a client as it was sent, on its way to the store: short ones in memory, others wherever they were spooled. Stored as a zstd
 // frame, or as the text itself where that is short.
-import { createZstdDecompress, zstdDecompress } from 'node:zlib';
+import { createZstdDecompress, zstdDecompress, zstdDecompressSync } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 
@@ -32,6 +32,16 @@ export async function unpackSmall(stored: Buffer, maxBytes: number): Promise<Buf
     if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') return undefined;
     throw error;
   }
+}
+
+/** Of a frame that is unpacked at once, as its JSON is: to wait for a thread takes longer. */
+const AT_ONCE_BYTES = 16 * 1024;
+
+/** The JSON of stored bytes, for a process that serves nobody meanwhile. Throws a RangeError where it has more than `maxBytes`. */
+export function unpackWithin(stored: Buffer, maxBytes: number): Buffer | Promise<Buffer> {
+  if (!isFrame(stored)) return stored;
+  if (stored.length > AT_ONCE_BYTES) return decompress(stored, { maxOutputLength: maxBytes });
+  return zstdDecompressSync(stored, { maxOutputLength: maxBytes });
 }
 
 /** The JSON of a payload that is read in pieces. */

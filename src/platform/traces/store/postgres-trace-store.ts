@@ -6,6 +6,7 @@ import { expireRuns, prepareDays, prepareRuns } from './partitions.ts';
 import { readProjectStats } from './project-stats.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { mergeRuns } from './run-merging.ts';
+import { readRunPage } from './run-pages.ts';
 import { readPayload, readPayloads } from './run-payloads.ts';
 import { startDeadline } from './query-time.ts';
 import { queryRuns } from './run-query.ts';
@@ -39,6 +40,7 @@ export const postgresTraceStore: TraceStore = {
   queryRuns,
   readPayloads,
   readPayload,
+  readRunPage,
   readDescendants,
   readRunStats,
   async locateRuns(db, { workspaceId, ids }) {

@@ -1,6 +1,9 @@
 // Which failures of a run another attempt may change.
 import { expect, it } from 'vitest';
-import { ExportFailure, type FailureKind } from '../../../../src/platform/bulk-export/files/export-failure.ts';
+import {
+  ExportFailure,
+  type FailureKind,
+} from '../../../../src/platform/bulk-export/files/export-failure.ts';
 
 it.each([
   ['credentials', false],
@@ -11,6 +14,9 @@ it.each([
   ['serialization', true],
   ['resources', true],
   ['timeout', true],
-] as const satisfies readonly (readonly [FailureKind, boolean])[])('%s may be retried: %s', (kind, isRetryable) => {
-  expect(new ExportFailure(kind, 'what happened')).toMatchObject({ kind, isRetryable });
-});
+] as const satisfies readonly (readonly [FailureKind, boolean])[])(
+  '%s may be retried: %s',
+  (kind, isRetryable) => {
+    expect(new ExportFailure(kind, 'what happened')).toMatchObject({ kind, isRetryable });
+  },
+);

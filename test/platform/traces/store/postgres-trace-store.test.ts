@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sql } from '../../../../src/platform/store/sql.ts';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
+import { describeRunPages } from './run-page-checks.ts';
 import { describeRunQueries } from './run-query-checks.ts';
 import { describeTraceStore } from './trace-store-checks.ts';
 import { addWorkspace, partOf, mergeRuns } from './trace-scene.ts';
@@ -19,6 +20,7 @@ const open = () => ({
 });
 describeTraceStore('PostgreSQL', open);
 describeRunQueries('PostgreSQL', open);
+describeRunPages('PostgreSQL', open);
 
 it('two transactions that need the partition of a day take turns, and one of them makes it', async () => {
   const { store, owner } = database;

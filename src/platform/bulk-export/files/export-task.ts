@@ -1,0 +1,65 @@
+// What one run of an export is given: the traces of a UTC day, or of a part of one, and where their files go.
+import type { AddressRules } from '../../../base/address-guard.ts';
+import type { Database } from '../../store/database.ts';
+import type { S3Credentials } from '../../store/files/s3-client.ts';
+import type { RunPages } from '../../traces/contract.ts';
+import type { DestinationConfig } from '../destinations/destination-schema.ts';
+import type { ExportField } from './export-columns.ts';
+import type { Compression } from './parquet-file.ts';
+import type { RunCheckpoints } from './run-progress.ts';
+
+export type RunExportTask = {
+  readonly workspaceId: string;
+  readonly exportId: string;
+  readonly runId: string;
+  readonly projectId: string;
+  /** ISO 8601 in UTC, the end exclusive. */
+  readonly window: { readonly from: string; readonly to: string };
+  /** In the language of the queries of traces. */
+  readonly filter?: string;
+  /** All when absent. */
+  readonly fields?: readonly ExportField[];
+  readonly compression: Compression;
+  /** Times without a time zone, or in UTC. */
+  readonly formatVersion: 'v1' | 'v2_beta';
+  readonly destination: {
+    readonly config: DestinationConfig;
+    /** Undefined: those of this machine. */
+    readonly credentials: S3Credentials | undefined;
+    readonly addresses: AddressRules;
+  };
+};
+
+export type ExportMeans = {
+  readonly traces: RunPages;
+  /** Of a pool whose statements may take minutes; a page is a transaction of it. */
+  readonly db: Database;
+  readonly checkpoints: RunCheckpoints;
+  readonly signal: AbortSignal;
+  /** Rows that were read by this attempt and those before it, also those of a file that is not complete. */
+  readonly onProgress?: (progress: { readonly rows: number }) => void;
+  readonly limits?: Partial<ExportLimits>;
+};
+
+export type ExportLimits = {
+  /** Of a page of runs, and of the payloads of one as they are stored. */
+  readonly pageRows: number;
+  readonly pageBytes: number;
+  /** Of a group of rows, before it is compressed: one with a larger row has that row alone. */
+  readonly groupRows: number;
+  readonly groupBytes: number;
+  /** A file ends with the group of rows that reaches one of them. */
+  readonly fileRows: number;
+  readonly fileBytes: number;
+  /** How long the service may take for a connection, and without a byte of a request or of its response. */
+  readonly silenceMs: number;
+};
+
+const MIB = 1024 * 1024;
+
+export const standardLimits: ExportLimits = {
+  ...{ pageRows: 2_000, pageBytes: 8 * MIB },
+  ...{ groupRows: 2_000, groupBytes: 16 * MIB },
+  ...{ fileRows: 500_000, fileBytes: 256 * MIB },
+  silenceMs: 30_000,
+};

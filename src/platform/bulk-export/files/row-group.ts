@@ -1,0 +1,122 @@
+// A group of rows of a file, column by column: what is read is added until the group has its size.
+import { type PagedRun, type RunCursor, type RunPages, toCursor } from '../../traces/contract.ts';
+import {
+  type ColumnValue,
+  payloadColumns,
+  type PayloadColumn,
+  sizeOf,
+  type ValueOf,
+  valueOf,
+} from './column-values.ts';
+import type { ExportColumn } from './export-columns.ts';
+import { ExportFailure } from './export-failure.ts';
+import type { ExportLimits } from './export-task.ts';
+
+/** Of one value, without compression. */
+const MAX_VALUE_BYTES = 256 * 1024 * 1024;
+
+export type RowGroup = {
+  /** In the order of the columns. */
+  readonly values: readonly (readonly ColumnValue[])[];
+  readonly rows: number;
+  readonly last: RunCursor;
+};
+
+type GroupLimits = Pick<ExportLimits, 'groupRows' | 'groupBytes'>;
+
+export type GroupOptions = {
+  readonly columns: readonly ExportColumn[];
+  readonly workspaceId: string;
+  readonly unpack: RunPages['unpack'];
+  readonly limits: GroupLimits;
+};
+
+export class RowGroups {
+  readonly #columns: readonly ValueOf[];
+  readonly #payloads: readonly PayloadColumn[];
+  readonly #unpack: RunPages['unpack'];
+  readonly #limits: GroupLimits;
+  #values: ColumnValue[][] = [];
+  #rows = 0;
+  #bytes = 0;
+  #last: PagedRun | undefined;
+
+  constructor({ columns, workspaceId, unpack, limits }: GroupOptions) {
+    this.#columns = columns.map((column) => valueOf(column, workspaceId));
+    this.#payloads = payloadColumns.filter((field) => columns.some(({ name }) => name === field));
+    this.#unpack = unpack;
+    this.#limits = limits;
+    this.#clear();
+  }
+
+  /** The groups that are complete with these runs. */
+  async *add(runs: readonly PagedRun[]): AsyncGenerator<RowGroup> {
+    for (const run of runs) {
+      const unpacked = this.#unpackAll(run);
+      const row = this.#toRow(run, unpacked instanceof Promise ? await unpacked : unpacked);
+      let bytes = 0;
+      for (const value of row) bytes += sizeOf(value);
+      if (this.#rows > 0 && this.#bytes + bytes > this.#limits.groupBytes) yield* this.end();
+      for (let at = 0; at < row.length; at += 1) this.#values[at]?.push(row[at] ?? null);
+      this.#rows += 1;
+      this.#bytes += bytes;
+      this.#last = run;
+      if (this.#rows === this.#limits.groupRows) yield* this.end();
+    }
+  }
+
+  /** What is left, where there is any. */
+  *end(): Generator<RowGroup> {
+    if (this.#last === undefined) return;
+    const group = { values: this.#values, rows: this.#rows, last: toCursor(this.#last) };
+    this.#clear();
+    yield group;
+  }
+
+  #clear(): void {
+    this.#values = this.#columns.map(() => []);
+    this.#rows = 0;
+    this.#bytes = 0;
+    this.#last = undefined;
+  }
+
+  #toRow(run: PagedRun, unpacked: Unpacked): readonly ColumnValue[] {
+    const payloadOf = (field: PayloadColumn): Uint8Array | null => unpacked[field] ?? null;
+    return this.#columns.map((value) => value(run, payloadOf));
+  }
+
+  /** Most payloads are unpacked at once: to wait for each of them would take longer than to write them. */
+  #unpackAll(run: PagedRun): Unpacked | Promise<Unpacked> {
+    const unpacked: Partial<Record<PayloadColumn, Buffer>> = {};
+    const waiting: Promise<void>[] = [];
+    for (const field of this.#payloads) {
+      const stored = run[field];
+      if (stored === null || stored === undefined) continue;
+      const json = this.#unpackOne(stored, run.id);
+      if (json instanceof Promise) waiting.push(json.then((bytes) => void (unpacked[field] = bytes)));
+      else unpacked[field] = json;
+    }
+    return waiting.length === 0 ? unpacked : Promise.all(waiting).then(() => unpacked);
+  }
+
+  #unpackOne(stored: Buffer, id: string): Buffer | Promise<Buffer> {
+    const fail = (error: unknown): never => {
+      throw toFailure(error, id);
+    };
+    try {
+      const json = this.#unpack(stored, MAX_VALUE_BYTES);
+      return json instanceof Promise ? json.catch(fail) : json;
+    } catch (error) {
+      return fail(error);
+    }
+  }
+}
+
+type Unpacked = Readonly<Partial<Record<PayloadColumn, Buffer>>>;
+
+function toFailure(cause: unknown, id: string): ExportFailure {
+  const limit = `${MAX_VALUE_BYTES / 1024 / 1024} MiB`;
+  return cause instanceof RangeError
+    ? new ExportFailure('resources', `A value of the trace run ${id} has more than ${limit}`, { cause })
+    : new ExportFailure('serialization', `A value of the trace run ${id} cannot be read`, { cause });
+}

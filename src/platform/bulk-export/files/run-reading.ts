@@ -1,0 +1,72 @@
+// The groups of rows of a run, read page by page as they are asked for.
+import { InvalidInput } from '../../../base/domain-error.ts';
+import { codeOf } from '../../store/database-error.ts';
+import type { RunCursor, RunPage, RunPageQuery } from '../../traces/contract.ts';
+import { pageColumns } from './column-values.ts';
+import type { ExportColumn } from './export-columns.ts';
+import { ExportFailure } from './export-failure.ts';
+import type { ExportLimits, ExportMeans, RunExportTask } from './export-task.ts';
+import { type RowGroup, RowGroups } from './row-group.ts';
+
+type Reading = {
+  readonly task: RunExportTask;
+  readonly columns: readonly ExportColumn[];
+  readonly means: Pick<ExportMeans, 'traces' | 'db' | 'signal'>;
+  readonly limits: ExportLimits;
+  /** The last run that the files have. */
+  readonly after: RunCursor | undefined;
+};
+
+/** At each moment one page and one group are held. Throws the reason of the signal as soon as that is aborted. */
+export async function* readGroups(reading: Reading): AsyncGenerator<RowGroup> {
+  const { task, columns, means, limits } = reading;
+  const { unpack } = means.traces;
+  const groups = new RowGroups({ columns, workspaceId: task.workspaceId, unpack, limits });
+  for (let query: RunPageQuery | undefined = firstPage(reading); query !== undefined; ) {
+    const { runs, next }: RunPage = await readPage(query, means);
+    yield* groups.add(runs);
+    query = next && { ...withoutAfter(query), ...next };
+  }
+  yield* groups.end();
+}
+
+function firstPage({ task, columns, limits, after }: Reading): RunPageQuery {
+  const { workspaceId, projectId, window, filter } = task;
+  return {
+    ...{ workspaceId, projectId, window, columns: pageColumns(columns) },
+    ...{ maxRows: limits.pageRows, maxBytes: limits.pageBytes },
+    ...(filter === undefined ? {} : { filter }),
+    ...(after === undefined ? {} : { after }),
+  };
+}
+
+function withoutAfter({ after: _, ...query }: RunPageQuery): RunPageQuery {
+  return query;
+}
+
+/** The database ends the statement itself, by its time limit, where nobody waits for it any more. */
+async function readPage(query: RunPageQuery, { traces, db, signal }: Reading['means']): Promise<RunPage> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([traces.readPage(db, query), aborted.promise]);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw toFailure(error);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** query_canceled, by the statement timeout. */
+const CANCELED = '57014';
+
+function toFailure(cause: unknown): unknown {
+  if (cause instanceof InvalidInput)
+    return new ExportFailure('serialization', 'The filter of the export is not valid', { cause });
+  if (!(cause instanceof Error) || codeOf(cause.cause) !== CANCELED) return cause;
+  const message = 'A page of trace runs was not read in time: export a shorter time, or without the filter';
+  return new ExportFailure('timeout', message, { cause });
+}

@@ -1,0 +1,94 @@
+// Whole runs of a project in pages, for exports. Payloads that are large are read in pieces: the driver holds what it reads several
+// times, and one run may have more of them than a page.
+import type { Database } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
+import { type PagedRun, type RunPageColumn, toCursor } from '../contract.ts';
+import type { RunPageRead } from '../trace-store.ts';
+import { payloadColumn, payloadFields } from './run-columns.ts';
+import { readPayload } from './run-payloads.ts';
+import { selectionOf } from './run-selection.ts';
+
+type PagedPayload = Extract<RunPageColumn, (typeof payloadFields)[number]>;
+type PlainColumn = Exclude<RunPageColumn, PagedPayload | 'feedback_stats'>;
+type Row = PagedRun & { readonly has_large: boolean };
+
+/** Of one payload that is read with the others. */
+const SMALL_BYTES = 1024 * 1024;
+const TIMES: readonly RunPageColumn[] = ['start_time', 'end_time', 'first_token_time'];
+
+/** In the snapshot of the transaction. */
+export async function readRunPage(trx: Database, read: RunPageRead): Promise<readonly PagedRun[]> {
+  const payloads = payloadFields.filter((field): field is PagedPayload =>
+    read.columns.has(field as PagedPayload),
+  );
+  const { rows } = await pageOf(read, payloads).execute(trx);
+  for (const [at, row] of rows.entries())
+    if (row.has_large) rows[at] = { ...row, ...(await readLarge(trx, read, row, payloads)) };
+  return rows;
+}
+
+/** The planner knows the bounds of the window, and leaves all other partitions out. Sizes are known without reading the payloads. */
+function pageOf(read: RunPageRead, payloads: readonly PagedPayload[]) {
+  const plain = plainColumns(read.columns);
+  const stored = payloads.map((field) => sql.ref(payloadColumn(field)));
+  const sizes = stored.map((payload) => sql`coalesce(octet_length(${payload}), 0)`);
+  const own = sizes.length === 0 ? sql`0` : sql`(${sql.join(sizes, sql` + `)})`;
+  const isLarge = sql`greatest(0, ${sql.join([sql`0`, ...sizes])}) > ${sql.lit(SMALL_BYTES)}`;
+  const small = payloads.map((field) => {
+    const payload = sql.ref(payloadColumn(field));
+    return sql`case when octet_length(${payload}) <= ${sql.lit(SMALL_BYTES)} then ${payload} end as ${sql.ref(field)}`;
+  });
+  return sql<Row>`
+    select ${sql.join([...plain.map(toShown), ...small, sql`${isLarge} as has_large`])}
+    from (
+      select page.*, coalesce(sum(${own})
+        over (order by start_time, id rows between unbounded preceding and 1 preceding), 0) as bytes_before
+      from (
+        select ${sql.join([...plain.map((name) => sql.ref(`r.${name}`)), ...stored])}
+        from trace_runs r
+        where ${selectionOf(selectedBy(read), read.window)} ${behind(read)}
+        order by r.start_time, r.id limit ${sql.lit(read.maxRows)}
+      ) page
+    ) page
+    where bytes_before < ${sql.lit(read.maxBytes)} order by start_time, id`;
+}
+
+function plainColumns(columns: RunPageRead['columns']): readonly PlainColumn[] {
+  const isPlain = (name: RunPageColumn): name is PlainColumn =>
+    name !== 'feedback_stats' && !(payloadFields as readonly string[]).includes(name);
+  return [...new Set<RunPageColumn>(['id', 'start_time', ...columns])].filter(isPlain);
+}
+
+function toShown(name: PlainColumn) {
+  if (!TIMES.includes(name)) return sql.ref(name);
+  return sql`(extract(epoch from ${sql.ref(name)}) * 1000000)::bigint as ${sql.ref(name)}`;
+}
+
+function selectedBy({ workspaceId, projectId, window, filter }: RunPageRead) {
+  return { workspaceId, projects: [projectId], window, ...(filter === undefined ? {} : { filter }) };
+}
+
+/** The bound of the start alone leaves partitions out. */
+function behind({ after }: RunPageRead) {
+  if (after === undefined) return sql``;
+  const start = sql`${after.start_time}::timestamptz`;
+  return sql`and r.start_time >= ${start} and (r.start_time, r.id) > (${start}, ${after.id}::uuid)`;
+}
+
+/** Those that are null in the row are absent, or large. */
+async function readLarge(
+  trx: Database,
+  { workspaceId, projectId }: RunPageRead,
+  row: Row,
+  payloads: readonly PagedPayload[],
+): Promise<Partial<PagedRun>> {
+  const key = { session_id: projectId, ...toCursor(row) };
+  const large: Partial<Record<PagedPayload, Buffer>> = {};
+  for (const field of payloads) {
+    if (row[field] !== null) continue;
+    const pieces: Buffer[] = [];
+    for await (const piece of readPayload(trx, { workspaceId, run: key, field })) pieces.push(piece);
+    if (pieces.length > 0) large[field] = Buffer.concat(pieces);
+  }
+  return large;
+}
