@@ -3,6 +3,7 @@
 export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/bulk-export/files/column-values.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/export-task.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/export-limits.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/file-content.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/file-key.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/file-upload.ts': 'test/platform/bulk-export/files/run-export.test.ts',

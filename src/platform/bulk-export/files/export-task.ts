@@ -5,6 +5,7 @@ import type { S3Credentials } from '../../store/files/s3-client.ts';
 import type { RunPages } from '../../traces/contract.ts';
 import type { DestinationConfig } from '../destinations/destination-schema.ts';
 import type { ExportField } from './export-columns.ts';
+import type { ExportLimits } from './export-limits.ts';
 import type { Compression } from './parquet-file.ts';
 import type { RunCheckpoints } from './run-progress.ts';
 
@@ -39,27 +40,4 @@ export type ExportMeans = {
   /** Rows that were read by this attempt and those before it, also those of a file that is not complete. */
   readonly onProgress?: (progress: { readonly rows: number }) => void;
   readonly limits?: Partial<ExportLimits>;
-};
-
-export type ExportLimits = {
-  /** Of a page of runs, and of the payloads of one as they are stored. */
-  readonly pageRows: number;
-  readonly pageBytes: number;
-  /** Of a group of rows, before it is compressed: one with a larger row has that row alone. */
-  readonly groupRows: number;
-  readonly groupBytes: number;
-  /** A file ends with the group of rows that reaches one of them. */
-  readonly fileRows: number;
-  readonly fileBytes: number;
-  /** How long the service may take for a connection, and without a byte of a request or of its response. */
-  readonly silenceMs: number;
-};
-
-const MIB = 1024 * 1024;
-
-export const standardLimits: ExportLimits = {
-  ...{ pageRows: 2_000, pageBytes: 8 * MIB },
-  ...{ groupRows: 2_000, groupBytes: 16 * MIB },
-  ...{ fileRows: 500_000, fileBytes: 256 * MIB },
-  silenceMs: 30_000,
 };

@@ -1,6 +1,6 @@
 // The bytes of one file: groups of rows are taken and written as its reader asks for more, until the file has its size.
 import { ExportFailure } from './export-failure.ts';
-import type { ExportLimits } from './export-task.ts';
+import type { ExportLimits } from './export-limits.ts';
 import { createParquetFile, type FileFormat } from './parquet-file.ts';
 import type { PendingUpload } from './run-progress.ts';
 import type { RowGroup } from './row-group.ts';

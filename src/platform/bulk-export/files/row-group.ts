@@ -10,7 +10,7 @@ import {
 } from './column-values.ts';
 import type { ExportColumn } from './export-columns.ts';
 import { ExportFailure } from './export-failure.ts';
-import type { ExportLimits } from './export-task.ts';
+import type { ExportLimits } from './export-limits.ts';
 
 /** Of one value, without compression. */
 const MAX_VALUE_BYTES = 256 * 1024 * 1024;

@@ -2,7 +2,8 @@
 import { Readable } from 'node:stream';
 import { type DestinationBucket, openDestination } from '../destinations/bucket.ts';
 import { chooseColumns } from './export-columns.ts';
-import { type ExportLimits, type ExportMeans, type RunExportTask, standardLimits } from './export-task.ts';
+import { type ExportLimits, standardLimits } from './export-limits.ts';
+import type { ExportMeans, RunExportTask } from './export-task.ts';
 import { FileContent } from './file-content.ts';
 import { fileKey } from './file-key.ts';
 import { abortLeftUpload, isComplete, removeLeftObject, uploadFile } from './file-upload.ts';

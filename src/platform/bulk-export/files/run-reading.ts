@@ -5,7 +5,8 @@ import type { RunCursor, RunPage, RunPageQuery } from '../../traces/contract.ts'
 import { pageColumns } from './column-values.ts';
 import type { ExportColumn } from './export-columns.ts';
 import { ExportFailure } from './export-failure.ts';
-import type { ExportLimits, ExportMeans, RunExportTask } from './export-task.ts';
+import type { ExportLimits } from './export-limits.ts';
+import type { ExportMeans, RunExportTask } from './export-task.ts';
 import { type RowGroup, RowGroups } from './row-group.ts';
 
 type Reading = {
@@ -22,26 +23,23 @@ export async function* readGroups(reading: Reading): AsyncGenerator<RowGroup> {
   const { task, columns, means, limits } = reading;
   const { unpack } = means.traces;
   const groups = new RowGroups({ columns, workspaceId: task.workspaceId, unpack, limits });
-  for (let query: RunPageQuery | undefined = firstPage(reading); query !== undefined; ) {
+  const begun = toQuery(reading);
+  const { after } = reading;
+  for (let query: RunPageQuery | undefined = after ? { ...begun, after } : begun; query !== undefined; ) {
     const { runs, next }: RunPage = await readPage(query, means);
     yield* groups.add(runs);
-    query = next && { ...withoutAfter(query), ...next };
+    query = next && { ...begun, ...next };
   }
   yield* groups.end();
 }
 
-function firstPage({ task, columns, limits, after }: Reading): RunPageQuery {
+function toQuery({ task, columns, limits }: Reading): RunPageQuery {
   const { workspaceId, projectId, window, filter } = task;
   return {
     ...{ workspaceId, projectId, window, columns: pageColumns(columns) },
     ...{ maxRows: limits.pageRows, maxBytes: limits.pageBytes },
     ...(filter === undefined ? {} : { filter }),
-    ...(after === undefined ? {} : { after }),
   };
-}
-
-function withoutAfter({ after: _, ...query }: RunPageQuery): RunPageQuery {
-  return query;
 }
 
 /** The database ends the statement itself, by its time limit, where nobody waits for it any more. */
