@@ -5,6 +5,7 @@ import type { Authenticator, Caller, Credentials } from '../identity/authenticat
 import {
   authorizeInOrganization,
   authorizeInWorkspace,
+  knownGrantIn,
   isLockedByRole,
   parseWorkspaceHeader,
   requirePermission,
@@ -56,6 +57,11 @@ export type Access<G extends Grant = Grant> = {
   readonly isOffDatabase?: true;
   /** Throws DomainError, or InvalidInput for a malformed header. */
   enter(entry: Entry): Promise<G>;
+  /**
+   * What `enter` would grant by what was read in the last second; undefined where it has to read, or would reject. For requests whose
+   * transaction confirms the grant before anything is done with it.
+   */
+  recall?(entry: Entry): G | undefined;
   /**
    * Checks the grant again inside the transaction, so that a slow request body or a slow `prepare` cannot outlive a
    * revoked key or role.
@@ -117,6 +123,12 @@ export function inOrganization(permission: Permission): Access<OrganizationGrant
       authorizeInOrganization(caller, entry.head.field('x-organization-id'), permission);
       return ofOrganization(caller);
     },
+    recall(entry) {
+      const caller = recallCaller(entry);
+      if (!caller?.permissions.has(permission)) return undefined;
+      entry.onCaller(ofOrganization(caller));
+      return ofOrganization(caller);
+    },
     async confirm({ authenticator, db }, granted) {
       const caller = await authenticator.confirm(db, granted.caller);
       requirePermission(caller.permissions, permission);
@@ -145,6 +157,14 @@ export function inWorkspace(permission: Permission): Access<WorkspaceGrant> {
       // First: who lacks the permission is rejected in this workspace, and the audit log says so.
       entry.onCaller({ ...ofOrganization(caller), workspaceId: grant.workspaceId });
       requirePermission(grant.permissions, permission);
+      return { ...ofOrganization(caller), ...grant };
+    },
+    recall(entry) {
+      const workspace = parseWorkspaceHeader(entry.head.field('x-tenant-id'));
+      const caller = workspace.ok ? recallCaller(entry, workspace.value) : undefined;
+      const grant = caller && workspace.ok ? knownGrantIn(caller, workspace.value) : undefined;
+      if (caller === undefined || !grant?.permissions.has(permission)) return undefined;
+      entry.onCaller({ ...ofOrganization(caller), workspaceId: grant.workspaceId });
       return { ...ofOrganization(caller), ...grant };
     },
     async confirm({ authenticator, db }, granted) {
@@ -191,6 +211,13 @@ async function authenticate(entry: Entry, workspaceId?: string): Promise<Caller>
       : await authenticator.authenticateSession(db, { text: session, peer: entry.peer }, workspaceId);
   entry.onCaller(ofOrganization(caller));
   return caller;
+}
+
+/** Undefined where `X-Organization-Id` names another organization than that of the key. */
+function recallCaller(entry: Entry, workspaceId?: string): Caller | undefined {
+  const caller = entry.authenticator.recall(credentialsOf(entry), workspaceId);
+  const organization = entry.head.field('x-organization-id') ?? caller?.organization.id;
+  return organization?.toLowerCase() === caller?.organization.id ? caller : undefined;
 }
 
 function ofOrganization(caller: Caller): OrganizationGrant {

@@ -148,7 +148,7 @@ async function handle(
     (await route.handle({ ...known, ...parts, db }, prepared)) ?? {};
   const confirm = (db: Database): Promise<Grant> =>
     access.confirm(toEntry(context.request, { db, authenticator }), granted);
-  if (!('operation' in route.tracking) && route.method === 'GET' && route.tracking.inTransaction !== true) {
+  if (!hasTransaction(route)) {
     const { db } = reads();
     return run(route.prepare === undefined ? granted : await confirm(db), db);
   }
@@ -163,6 +163,15 @@ async function handle(
     onEvent(await appendSuccess(trx, { route, context, granted: found }, outcome));
     return outcome;
   });
+}
+
+/** Whether the first thing that is done for the caller of the route is a transaction, which confirms the grant. */
+export function confirmsFirst(route: Route): boolean {
+  return hasTransaction(route) && route.prepare === undefined;
+}
+
+function hasTransaction({ tracking, method }: Route): boolean {
+  return 'operation' in tracking || method !== 'GET' || tracking.inTransaction === true;
 }
 
 /** The organization whose audit log has the event of a call; undefined for a route without events. */

@@ -10,6 +10,7 @@ import {
   type AdmissionParts,
   createAdmission,
   enter,
+  type Entrance,
   partyOf,
   partyOfCaller,
   toEntry,
@@ -24,7 +25,7 @@ import { type Fallback, serveFallback } from './contract/fallback.ts';
 import { apiError, type StreamError, toApiError, toStreamError } from './errors.ts';
 import { isLarge, jsonInSteps } from './json-text.ts';
 import { toMissingReference } from './missing-references.ts';
-import { type Admitted, type PhaseScope, runPhases } from './phases.ts';
+import { type Admitted, confirmsFirst, type PhaseScope, runPhases } from './phases.ts';
 import { readParts, type ReadParts } from './request-parts.ts';
 import { createRouteLimits, type LimitRoute } from './route-limits.ts';
 import type { Call, Route } from './route.ts';
@@ -77,7 +78,7 @@ export function createApi(routes: readonly Route[], parts: ApiScope): RunningApi
     const { fallback } = parts;
     if (rows.length === 0 && fallback !== undefined)
       return serveFallback(fallback, request, {
-        enter: () => enterRoute(scope, fallback, request, () => undefined),
+        enter: () => enterRoute(scope, fallback, request),
         toResponse: (error) => toFailure(scope, fallback, request, error).response,
       });
     const route = row?.route;
@@ -103,7 +104,9 @@ async function respond(scope: Scope, route: Route, context: RequestContext): Pro
   let pending: string | undefined;
   let isCommitted = false;
   try {
-    const granted = await enterRoute(scope, route, request, (partly) => (known = partly));
+    const onCaller = (partly: Grant): void => void (known = partly);
+    const isConfirmed = confirmsFirst(route);
+    const granted = await enterRoute(scope, route, request, { onCaller, isConfirmed });
     known = granted;
     const party = partyOf(route.access, granted);
     await admitStream(scope, route, request, party);
@@ -171,11 +174,14 @@ async function enterRoute(
   scope: Scope,
   { access }: Pick<Route, 'access'>,
   request: ApiRequest,
-  onKnown: (partly: Grant) => void,
+  { onCaller, isConfirmed = false }: Entrance = {},
 ): Promise<Grant> {
-  const granted = await enter(scope, access, request, (partly) => {
-    request.note({ keyId: partly.caller?.keyId, organizationId: partly.organizationId });
-    onKnown(partly);
+  const granted = await enter(scope, access, request, {
+    isConfirmed,
+    onCaller(partly) {
+      request.note({ keyId: partly.caller?.keyId, organizationId: partly.organizationId });
+      onCaller?.(partly);
+    },
   });
   if (access.schemes.length > 0) request.connection.authenticated();
   const { organizationId } = granted;

@@ -37,8 +37,10 @@ export async function enterDeployment(
   const applicant = toApplicant(request, workspaceId, trusted);
   let isOfWorkspace = false;
   try {
-    const granted = await enter(admission, access, applicant, (partly) => {
-      isOfWorkspace = 'workspaceId' in partly;
+    const granted = await enter(admission, access, applicant, {
+      onCaller(partly) {
+        isOfWorkspace = 'workspaceId' in partly;
+      },
     });
     return { access, granted, applicant };
   } catch (error) {

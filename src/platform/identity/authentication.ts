@@ -1,9 +1,11 @@
 // Authentication: an API key in, its caller out. Unknown, expired and revoked keys are rejected with the same message, so
 // that a response never says which of them a key is.
+import { BoundedCache } from '../../base/bounded-cache.ts';
 import { DomainError } from '../../base/domain-error.ts';
 import type { Database } from '../store/database.ts';
 import { type KeyKind, parseKey } from './api-key.ts';
 import { createFailureLimit } from './failure-limit.ts';
+import { createLastUses } from './last-uses.ts';
 import { lockMembership } from './membership-lock.ts';
 import { type Permission, permissionsOf } from './permission.ts';
 import { findSession, hasSession, sessionEnded } from './sessions.ts';
@@ -68,6 +70,11 @@ export type Authenticator = {
   /** Throws DomainError. */
   authenticate(db: Database, credentials: Credentials, workspaceId?: string): Promise<Caller>;
   /**
+   * The caller as it was in the last second, for requests whose transaction confirms it. Undefined where nobody has looked it up since,
+   * and whenever only `authenticate` can reject it.
+   */
+  recall(credentials: Credentials, workspaceId?: string): Caller | undefined;
+  /**
    * Reads the same caller again from `db`; throws DomainError when the key has since expired or been revoked. In a
    * transaction it locks the key and the membership: a revocation waits for the writes that began before it, and no
    * write that waited for a revocation goes on.
@@ -84,40 +91,46 @@ export type Authenticator = {
 };
 
 const WINDOW_MS = 60_000;
-const LAST_USE_INTERVAL_MS = 60_000;
+const RECALL_MS = 1000;
+const MAX_RECALLED = 1000;
 
 export function createAuthenticator(options: {
   /** Milliseconds since 1970. */
   now(): number;
+  /** Milliseconds of a clock that is never set; that of the process when absent. */
+  elapsed?(): number;
   /** The last-use time of a key could not be written. */
   onError?(error: unknown): void;
 }): Authenticator {
-  const { now, onError } = options;
+  const { now, elapsed = () => performance.now(), onError } = options;
   const limit = createFailureLimit({ now, windowMs: WINDOW_MS, perPeer: 30, total: 3000, maxPeers: 10_000 });
   const lastUses = createLastUses(onError ?? (() => {}));
+  const recent = new BoundedCache<Caller>({ max: MAX_RECALLED, ttlMs: RECALL_MS, now: elapsed });
 
   const countFailure = (peer: string, refusal: DomainError): DomainError => {
     const waitMs = limit.count(peer);
     return waitMs === 0 ? refusal : new DomainError('too_many', TOO_MANY, waitMs);
   };
 
-  const noteUse = (db: Database, { key_id, last_used_at }: KeyRow): void => {
-    if (last_used_at === null || now() - last_used_at.getTime() >= LAST_USE_INTERVAL_MS)
-      lastUses.write(db, key_id, now());
-  };
-
   return {
     now,
     async authenticate(db, { apiKey, bearer, peer }, workspaceId) {
-      const text = apiKey ?? bearer;
-      if (text === undefined) throw new DomainError('unauthenticated', NO_KEY);
-      // Two different keys are rejected: the audit log can name only one.
-      const key = bearer === undefined || bearer === text ? parseKey(text) : undefined;
+      if ((apiKey ?? bearer) === undefined) throw new DomainError('unauthenticated', NO_KEY);
+      const hash = hashOf({ apiKey, bearer });
       const [row] =
-        key === undefined ? [] : await findByHash(db, { hash: key.hash, workspaceId: workspaceId ?? null });
-      if (row === undefined || isExpired(row, now())) throw countFailure(peer, wrongKey());
-      noteUse(db, row);
-      return toCaller(row);
+        hash === undefined ? [] : await findByHash(db, { hash, workspaceId: workspaceId ?? null });
+      if (hash === undefined || row === undefined || isExpired(row, now()))
+        throw countFailure(peer, wrongKey());
+      lastUses.note(db, row, now());
+      const caller = toCaller(row);
+      recent.set(toRecentKey(hash, workspaceId), caller);
+      return caller;
+    },
+    recall(credentials, workspaceId) {
+      const hash = hashOf(credentials);
+      const caller = hash && recent.get(toRecentKey(hash, workspaceId));
+      const hasExpired = caller?.expiresAt !== undefined && caller.expiresAt.getTime() <= now();
+      return hasExpired ? undefined : caller;
     },
     async authenticateSession(db, { text, peer }, workspaceId) {
       const session = await findSession(db, text, now());
@@ -127,7 +140,7 @@ export function createAuthenticator(options: {
           : await findById(db, { id: session.api_key_id, workspaceId: workspaceId ?? null });
       if (session === undefined || row === undefined || isExpired(row, now()))
         throw countFailure(peer, sessionEnded());
-      noteUse(db, row);
+      lastUses.note(db, row, now());
       return toCaller(row, session.id);
     },
     async confirm(db, { keyId, userId, organization, sessionId }, workspaceId) {
@@ -151,6 +164,16 @@ const NO_KEY = 'API key missing: send it as X-Api-Key: KEY or Authorization: Bea
 const WRONG_KEY =
   'Invalid, expired or revoked API key. If you send both X-Api-Key and Authorization, they must match.';
 const TOO_MANY = 'Too many failed attempts from this address. Valid keys still work.';
+
+/** By which the key is looked up; undefined for what is none. Two different keys are none: the audit log can name only one. */
+function hashOf({ apiKey, bearer }: Pick<Credentials, 'apiKey' | 'bearer'>): Buffer | undefined {
+  const text = apiKey ?? bearer ?? '';
+  return bearer === undefined || bearer === text ? parseKey(text)?.hash : undefined;
+}
+
+function toRecentKey(hash: Buffer, workspaceId = ''): string {
+  return hash.toString('latin1') + workspaceId;
+}
 
 function wrongKey(): DomainError {
   return new DomainError('unauthenticated', WRONG_KEY);
@@ -224,36 +247,5 @@ function toCaller(row: KeyRow, sessionId?: string): Caller {
     named: row.named_id === null ? undefined : { workspaceId: row.named_id, role: row.named_role ?? ownRole },
     expiresAt: row.expires_at ?? undefined,
     issuedBy: isOwn ? undefined : (row.created_by_key_id ?? undefined),
-  };
-}
-
-type LastUses = { write(db: Database, keyId: string, atMs: number): void; settle(): Promise<void> };
-
-/** At most one pending write per key; no request waits for it. */
-function createLastUses(onError: (error: unknown) => void): LastUses {
-  const pending = new Map<string, Promise<void>>();
-  const update = async (db: Database, keyId: string, atMs: number): Promise<void> => {
-    const since = new Date(atMs - LAST_USE_INTERVAL_MS);
-    await db
-      .updateTable('api_keys')
-      .set({ last_used_at: new Date(atMs) })
-      // Skipped while the key is changed: the update would keep a connection of the authentication waiting.
-      .where('id', '=', (eb) =>
-        eb.selectFrom('api_keys').select('id').where('id', '=', keyId).forNoKeyUpdate().skipLocked(),
-      )
-      .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<=', since)]))
-      .execute();
-  };
-  return {
-    write(db, keyId, atMs) {
-      if (pending.has(keyId)) return;
-      const writing = update(db, keyId, atMs)
-        .catch(onError)
-        .finally(() => pending.delete(keyId));
-      pending.set(keyId, writing);
-    },
-    async settle() {
-      await Promise.all(pending.values());
-    },
   };
 }

@@ -35,8 +35,7 @@ export async function authorizeInWorkspace(
   header: string | undefined,
   permission?: Permission,
 ): Promise<WorkspaceGrant> {
-  const { boundTo, home } = caller;
-  const named = header ?? boundTo ?? home;
+  const named = namedWorkspace(caller, header);
   if (named === undefined) throw new DomainError('forbidden', UNSPECIFIED);
   const isLocked = await lockWorkspaceRole(db, caller, named);
   // What was read with the key was read before the lock.
@@ -98,7 +97,17 @@ export async function findWorkspaceGrant(
   return row && toGrant(caller, { workspaceId: row.id, role: row.member_role ?? row.key_role });
 }
 
-/** The same without a statement, for the workspace that was read with the key. */
+/** The same without a statement; undefined also where only a statement can say. */
+export function knownGrantIn(caller: Caller, header: string | undefined): WorkspaceGrant | undefined {
+  const { named } = caller;
+  return named?.workspaceId === namedWorkspace(caller, header) ? knownGrant(caller) : undefined;
+}
+
+function namedWorkspace({ boundTo, home }: Caller, header: string | undefined): string | undefined {
+  return header ?? boundTo ?? home;
+}
+
+/** The grant in the workspace that was read with the key. */
 function knownGrant(caller: Caller): WorkspaceGrant | undefined {
   const { named, permissions } = caller;
   const isVisible = named !== undefined && (named.role !== null || permissions.has('workspaces:read'));

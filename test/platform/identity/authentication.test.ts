@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import {
@@ -23,6 +24,7 @@ let database: TestDatabase;
 let db: Database;
 let organization: string;
 let nowMs: number;
+let elapsedMs: number;
 let authenticator: Authenticator;
 let errors: unknown[];
 
@@ -35,7 +37,12 @@ afterAll(async () => database[Symbol.asyncDispose]());
 beforeEach(() => {
   nowMs = START_MS;
   errors = [];
-  authenticator = createAuthenticator({ now: () => nowMs, onError: (error) => void errors.push(error) });
+  elapsedMs = 0;
+  authenticator = createAuthenticator({
+    now: () => nowMs,
+    elapsed: () => elapsedMs,
+    onError: (error) => void errors.push(error),
+  });
 });
 
 function authenticate(given: Partial<Credentials>): Promise<Caller> {
@@ -59,6 +66,41 @@ async function refusalOf(given: Partial<Credentials>): Promise<unknown> {
   const { kind, message, retryMs } = error as { kind?: unknown; message?: unknown; retryMs?: unknown };
   return { kind, message, retryMs };
 }
+
+describe('a caller is recalled', () => {
+  const recall = (given: Partial<Credentials>, workspaceId?: string): Caller | undefined =>
+    authenticator.recall({ apiKey: undefined, bearer: undefined, peer: '192.0.2.1', ...given }, workspaceId);
+
+  it('as it was found, for less than a second', async () => {
+    const { text } = await addKey();
+    expect(recall({ apiKey: text })).toBeUndefined();
+    const caller = await authenticate({ apiKey: text });
+    elapsedMs = 999;
+    expect(recall({ bearer: text })).toEqual(caller);
+    elapsedMs = 1000;
+    expect(recall({ bearer: text })).toBeUndefined();
+  });
+
+  it('in the workspace that it was found with', async () => {
+    const { text } = await addKey();
+    await authenticate({ apiKey: text });
+    expect(recall({ apiKey: text }, randomUUID())).toBeUndefined();
+  });
+
+  it('by no key that expires meanwhile, and by no two different ones', async () => {
+    const { text } = await addKey({ role: 'ORGANIZATION_USER', expiresAt: new Date(START_MS + 500) });
+    await authenticate({ apiKey: text });
+    expect(recall({ apiKey: text, bearer: (await addKey()).text })).toBeUndefined();
+    nowMs += 500;
+    expect(recall({ apiKey: text })).toBeUndefined();
+  });
+
+  it('by no key that was rejected', async () => {
+    const { text } = mintKey('service');
+    await expect(authenticate({ apiKey: text })).rejects.toThrow();
+    expect(recall({ apiKey: text })).toBeUndefined();
+  });
+});
 
 describe('a key', () => {
   it('is accepted as X-Api-Key, as a bearer token, and as both when they are equal', async () => {

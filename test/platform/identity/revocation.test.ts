@@ -73,6 +73,39 @@ async function lastEvent(): Promise<unknown> {
 
 const ofOrganization = '/api/v1/orgs/current/service-keys';
 
+describe('a caller who has sent a request a moment before', () => {
+  const create = (key: string, description: string): Promise<Asked> =>
+    api.ask('POST', ofOrganization, { key, body: { role: 'ORGANIZATION_VIEWER', description } });
+
+  it('creates no key once its own key is deleted', async () => {
+    const { id, key } = await made(ofOrganization, { role: 'ORGANIZATION_ADMIN' });
+    expect((await create(key, 'before')).status).toBe(200);
+    await remove(`${ofOrganization}/${id}`);
+    expect((await create(key, 'after its end')).status).toBe(401);
+    expect(await lastEvent()).toEqual(['create_service_key', false, 401]);
+    const listed = await api.ask('GET', ofOrganization, { key: admin });
+    expect(listed.text).not.toContain('after its end');
+  });
+
+  it('has the role that they were given since, and no other one', async () => {
+    const role = 'ORGANIZATION_ADMIN';
+    await made('/api/v1/orgs/current/members', { email: 'constant@example.test', role });
+    const member = { email: 'changing@example.test', role };
+    const { id, user_id } = await made('/api/v1/orgs/current/members', member);
+    const { key } = await made('/api/v1/orgs/current/personal-access-tokens', { user_id });
+    const change = async (changed: string): Promise<void> => {
+      const path = `/api/v1/orgs/current/members/${id}`;
+      expect((await api.ask('PATCH', path, { key: admin, body: { role: changed } })).status).toBe(200);
+    };
+    const statuses = [(await create(key, 'as an administrator')).status];
+    await change('ORGANIZATION_VIEWER');
+    statuses.push((await create(key, 'as a viewer')).status);
+    await change('ORGANIZATION_ADMIN');
+    statuses.push((await create(key, 'as an administrator again')).status);
+    expect(statuses).toEqual([200, 403, 200]);
+  });
+});
+
 describe('a request with a delayed body', () => {
   it('creates no key when its own key was deleted', async () => {
     const { id, key } = await made(ofOrganization, { role: 'ORGANIZATION_ADMIN' });

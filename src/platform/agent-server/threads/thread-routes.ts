@@ -106,6 +106,8 @@ function withPreference(access: Access<AgentGrant>): Access<AgentGrant & { reado
   return {
     ...access,
     enter: async (entry) => add(await access.enter(entry), entry.head.field('prefer')),
+    // Callers of an agent server are authenticated by its own code, each time.
+    recall: () => undefined,
     confirm: async (entry, granted) => add(await access.confirm(entry, granted), entry.head.field('prefer')),
   };
 }

@@ -45,12 +45,19 @@ const UNKNOWN = '';
 /** What of a request says who sent it. */
 export type Applicant = Pick<ApiRequest, 'head' | 'client' | 'requestId' | 'origin'>;
 
-/** Authenticates and authorizes, within the rate of the caller. `onCaller` is called as soon as the caller is known. */
+export type Entrance = {
+  /** Called as soon as the caller is known. */
+  onCaller?(partly: Grant): void;
+  /** The transaction of the request confirms the grant before anything is done with it. */
+  readonly isConfirmed?: boolean;
+};
+
+/** Authenticates and authorizes, within the rate of the caller. */
 export async function enter<G extends Grant>(
   { pools, authenticator, shares, takeTurn }: Admission,
   access: Access<G>,
   applicant: Applicant,
-  onCaller: (partly: Grant) => void = () => undefined,
+  { onCaller = () => undefined, isConfirmed = false }: Entrance = {},
 ): Promise<G> {
   let isAdmitted = false;
   const admit = (party: Party | undefined): void => {
@@ -68,9 +75,9 @@ export async function enter<G extends Grant>(
     },
   });
   const isLookedUp = access.schemes.length > 0 && access.isOffDatabase !== true;
-  const granted = isLookedUp
-    ? await takeTurn(entry.peer, () => access.enter(entry))
-    : await access.enter(entry);
+  const lookUp = (): Promise<G> =>
+    isLookedUp ? takeTurn(entry.peer, () => access.enter(entry)) : access.enter(entry);
+  const granted = (isConfirmed ? access.recall?.(entry) : undefined) ?? (await lookUp());
   admit(partyOf(access, granted));
   return granted;
 }

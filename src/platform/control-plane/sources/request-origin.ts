@@ -11,6 +11,10 @@ export function withOrigin<G extends Grant>(access: Access<G>): Access<G & WithO
   return {
     ...access,
     enter: async (entry) => ({ ...(await access.enter(entry)), ...added(entry) }),
+    recall(entry) {
+      const granted = access.recall?.(entry);
+      return granted && { ...granted, ...added(entry) };
+    },
     confirm: async (entry, granted) => ({ ...(await access.confirm(entry, granted)), ...added(entry) }),
   };
 }

@@ -6,6 +6,7 @@ export function onPage(permission: 'runs:read'): Access<WorkspaceGrant> {
   return {
     ...access,
     enter: (entry) => access.enter(inNamedWorkspace(entry)),
+    recall: (entry) => access.recall?.(inNamedWorkspace(entry)),
     confirm: (entry, granted) => access.confirm(inNamedWorkspace(entry), granted),
   };
 }

@@ -21,6 +21,7 @@ beforeAll(async () => {
   process = await startProcess(database);
   const access = {
     ...anyone,
+    recall: () => undefined,
     enter: async () => ({ user: undefined, isStudio: false, headers: {} }),
     confirm: async () => ({ user: undefined, isStudio: false, headers: {} }),
   };
