@@ -2,14 +2,18 @@
 // that no call accepts, and a huge one would keep this process busy: rm walks by descriptors, in a process with a time limit.
 import { lstat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import { runCommand } from '../box-host/command.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { runTreeCommand } from './tree-command.ts';
 
 export type RemovalOptions = {
   /** How long each of its programs may take. The next removal of the same tree continues. */
   readonly timeoutMs?: number;
+  /** For how long it is tried again: what a killed process has started may write for a moment after its end. */
+  readonly patienceMs?: number;
 };
 
 const TIMEOUT_MS = 60_000;
+const RETRY_MS = 100;
 
 /** Silent, because hostile code decides how many files fail; no other file system, because a mount there belongs to somebody else. */
 const REMOVE = 'exec nice rm -rf --one-file-system -- "$1" 2>/dev/null';
@@ -23,10 +27,19 @@ const OPEN_DIRECTORIES = String.raw`exec find "$1" -xdev -type d -not -perm -u=r
  */
 export async function removeTree(
   path: string,
-  { timeoutMs = TIMEOUT_MS }: RemovalOptions = {},
+  { timeoutMs = TIMEOUT_MS, patienceMs = 0 }: RemovalOptions = {},
 ): Promise<boolean> {
   if (!isAbsolute(path) || path === '/') return false;
-  const run = (script: string) => runCommand(['/bin/sh', '-c', script, 'sh', path], [], timeoutMs);
+  const untilMs = performance.now() + patienceMs;
+  while (!(await removeOnce(path, timeoutMs))) {
+    if (performance.now() >= untilMs) return false;
+    await delay(RETRY_MS);
+  }
+  return true;
+}
+
+async function removeOnce(path: string, timeoutMs: number): Promise<boolean> {
+  const run = (script: string) => runTreeCommand(['/bin/sh', '-c', script, 'sh', path], { timeoutMs });
   try {
     if (await isGone(path)) return true;
     await run(REMOVE);

@@ -137,6 +137,8 @@ export type Workloads = {
    * root, all workloads run as the user of this process.
    */
   userOf(owner: string): Promise<WorkloadUser | undefined>;
+  /** Those that have a host user now. */
+  readonly owners: ReadonlySet<string>;
   /** No workload of the owner runs. Ends and removes what its user left, who may be given to another owner then. */
   releaseUser(owner: string): Promise<void>;
   /** Resolves when the program is about to begin. Rejects with an Error that says why not, and nothing of it is left. */

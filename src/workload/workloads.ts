@@ -71,6 +71,9 @@ export async function openWorkloads(options: WorkloadsOptions): Promise<Workload
     hasOwnNetwork: isolation.kind === 'bubblewrap',
     capabilities: () => capabilitiesOf(isolation, cgroups),
     userOf: async (owner) => users?.userOf(owner),
+    get owners() {
+      return users?.owners ?? new Set();
+    },
     releaseUser: async (owner) => users?.releaseOwner(owner),
     start: (spec) => starter.start(spec),
     cleanup,

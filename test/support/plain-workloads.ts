@@ -16,11 +16,17 @@ export type PlainWorkloads = Workloads & {
 
 export function openPlainWorkloads(): PlainWorkloads {
   const started: PlainWorkloads['started'][number][] = [];
+  const owners = new Set<string>();
   return {
-    ...{ isolation: 'none', hasOwnFiles: false, hasOwnNetwork: false, started },
+    ...{ isolation: 'none', hasOwnFiles: false, hasOwnNetwork: false, started, owners },
     capabilities: () => ({ isolation: 'none', notes: [], version: undefined }),
-    userOf: async () => undefined,
-    releaseUser: async () => undefined,
+    async userOf(owner) {
+      owners.add(owner);
+      return undefined;
+    },
+    async releaseUser(owner) {
+      owners.delete(owner);
+    },
     async start(spec) {
       const workload = await start(spec);
       started.push(workload);

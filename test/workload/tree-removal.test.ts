@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { runCommand } from '../../src/box-host/command.ts';
 import { removeTree } from '../../src/workload/tree-removal.ts';
+import { canOccupy, occupy } from '../support/occupied-directory.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 
 const run = promisify(execFile);
@@ -91,6 +92,15 @@ it('tells that something protected is left, and fails for nobody', async ({ skip
     await run('chattr', ['-i', join(tree, 'kept')]);
   }
   expect(await removeTree(tree)).toBe(true);
+});
+
+it.skipIf(!canOccupy)('tries again for a while, and tells when something stays', async () => {
+  const { tree } = await createTree();
+  const free = await occupy(tree);
+  expect(await removeTree(tree, { patienceMs: 20 })).toBe(false);
+  const removed = removeTree(tree, { patienceMs: 20_000 });
+  await free();
+  expect(await removed).toBe(true);
 });
 
 it('stops when it takes too long, and continues the next time', async () => {

@@ -28,7 +28,7 @@ export type BuildGround = {
   readonly workloads: Pick<Workloads, 'start' | 'userOf' | 'releaseUser'>;
   readonly sources: Pick<SourceStore, 'read'>;
   readonly cache: DependencyCache;
-  /** Of unfinished installations. */
+  /** Has a directory for the unfinished installation of each build. */
   readonly installations: string;
   readonly environment: BuildEnvironment;
   readonly settings: BuilderSettings;
@@ -59,8 +59,15 @@ export async function buildSource(ground: BuildGround, task: BuildTask, place: B
 
 /** Of the workloads of a build: another one than that of the deployment, whose secrets a build must not reach. */
 export function ownerOf(buildId: string): string {
-  return `build-${buildId}`;
+  return `${OWNER}${buildId}`;
 }
+
+/** Undefined: it is no owner of a build. */
+export function buildIdOf(owner: string): string | undefined {
+  return owner.startsWith(OWNER) ? owner.slice(OWNER.length) : undefined;
+}
+
+const OWNER = 'build-';
 
 type Place = BuildPlace & { readonly user: Awaited<ReturnType<Workloads['userOf']>> };
 
@@ -116,7 +123,7 @@ async function preparePackages(
   { task, place, plan: { install }, runner }: Prepared,
 ): Promise<Packages | undefined> {
   if (install === undefined) return undefined;
-  const { environment, cache, installations: directory } = ground;
+  const { environment, cache, installations } = ground;
   if (!environment.hasNpm)
     throw new BuildError(
       'BUILD_FAILED',
@@ -128,7 +135,8 @@ async function preparePackages(
   const own: InstallPlan & { readonly inputs: typeof inputs } = { ...install, inputs };
   const packages = await installPackages(
     {
-      ...{ cache, directory, workspaceId: task.workspaceId, user: place.user },
+      ...{ cache, directory: join(installations, task.buildId), workspaceId: task.workspaceId },
+      user: place.user,
       ground: environment.installGround,
       run: (command, root) => runner.run(command, root),
     },

@@ -1,10 +1,9 @@
 // The builds of one machine: claimed up to a limit, ended when nobody wants them any more, and their directories removed when no
 // revision needs them. A notification wakes it, and it looks by itself too, because a notification may be lost.
-import { chmod, mkdir, readdir, realpath } from 'node:fs/promises';
+import { chmod, mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeBug, type Log } from '../../base/log.ts';
-import { removeTree } from '../../workload/tree-removal.ts';
 import type { Workloads } from '../../workload/workload.ts';
 import { type Builder as Claimer, type BuildTask, claimNextBuild } from '../deployments/builds.ts';
 import type { Mask } from '../deployments/log-lines.ts';
@@ -38,6 +37,8 @@ export type BuilderOptions = {
   /** For metrics. */
   readonly onEnd?: (end: BuildEnd) => void;
   readonly intervalMs?: number;
+  /** For what an earlier process has left of a build. */
+  readonly patienceMs?: number;
 };
 
 export type BuildEnd = {
@@ -55,8 +56,10 @@ export type Builder = {
 };
 
 const INTERVAL_MS = 5_000;
-const SWEEP_MS = 60_000;
-/** Below the directory of the builder. */
+const SWEEP_MS = 15_000;
+/** Of unfinished installations, below the directory of the builder. */
+const INSTALLATIONS = 'installations';
+/** As well. */
 const BUILDS = 'builds';
 
 export function createBuilder(options: BuilderOptions): Builder {
@@ -69,6 +72,7 @@ class MachineBuilder implements Builder {
   #parts: RunningParts | undefined;
   #wake = Promise.withResolvers<void>();
   #sweptMs = Number.NEGATIVE_INFINITY;
+  #sweeping: Promise<void> | undefined;
   #isAway = false;
 
   constructor(options: BuilderOptions) {
@@ -96,6 +100,7 @@ class MachineBuilder implements Builder {
     }
     for (const build of this.#running.values()) build.abandon();
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await this.#sweeping;
     signal.removeEventListener('abort', wake);
     // A database that is away holds up nobody who ends.
     void subscribing.then((unsubscribe) => unsubscribe());
@@ -126,11 +131,7 @@ class MachineBuilder implements Builder {
 
   /** Those of an earlier process, for as long as this one does not build. */
   #directoriesBefore(): BuildDirectories {
-    const { directory, store, claimer, workloads, settings, log } = this.#options;
-    const { keptBytes } = settings;
-    return new BuildDirectories(join(directory, BUILDS), {
-      ...{ store, machineId: claimer.machineId, workloads, keptBytes, log },
-    });
+    return directoriesOf(this.#options, this.#options.directory);
   }
 
   /** Never rejects. */
@@ -142,15 +143,24 @@ class MachineBuilder implements Builder {
         if (task === undefined) break;
         this.#begin(parts, task);
       }
-      if (performance.now() - this.#sweptMs > SWEEP_MS) {
-        await parts.directories.sweep();
-        this.#sweptMs = performance.now();
-      }
+      this.#sweep(parts, signal);
       this.#isAway = false;
     } catch (error) {
       if (!this.#isAway) this.#options.log.warn(describeBug(error), 'builds cannot be read');
       this.#isAway = true;
     }
+  }
+
+  /** In the background: what takes long to be removed holds up no build. */
+  #sweep({ directories }: RunningParts, signal: AbortSignal): void {
+    const { log, intervalMs = INTERVAL_MS } = this.#options;
+    const pauseMs = directories.hasLeftovers ? intervalMs : SWEEP_MS;
+    if (this.#sweeping !== undefined || performance.now() - this.#sweptMs < pauseMs) return;
+    this.#sweptMs = performance.now();
+    this.#sweeping = directories
+      .sweep(signal)
+      .catch((error: unknown) => log.warn(describeBug(error), 'directories of builds were not removed'))
+      .finally(() => (this.#sweeping = undefined));
   }
 
   #begin(parts: RunningParts, task: BuildTask): void {
@@ -166,6 +176,17 @@ class MachineBuilder implements Builder {
   }
 }
 
+/** `directory`: of the builder, without links in its path. */
+function directoriesOf(
+  { store, claimer, workloads, settings, patienceMs, log }: BuilderOptions,
+  directory: string,
+): BuildDirectories {
+  return new BuildDirectories(join(directory, BUILDS), {
+    ...{ store, machineId: claimer.machineId, workloads, patienceMs, log },
+    ...{ installations: join(directory, INSTALLATIONS), keptBytes: settings.keptBytes },
+  });
+}
+
 /** Users of workloads pass through it, and see no names. */
 async function createPassage(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
@@ -177,16 +198,12 @@ async function prepare(options: BuilderOptions): Promise<RunningParts> {
   const openMask = (task: BuildTask): Promise<Mask> => options.openMask(task);
   await createPassage(options.directory);
   const directory = await realpath(options.directory);
-  const installations = join(directory, 'installations');
+  const installations = join(directory, INSTALLATIONS);
   await createPassage(installations);
-  for (const name of await readdir(installations)) await removeTree(join(installations, name));
   const cache = await DependencyCache.open(join(directory, 'packages'), settings.cacheBytes, log);
   const environment = await prepareBuildEnvironment(join(directory, 'programs'), { node, env, log });
-  const { keptBytes } = settings;
-  const parts = { store, machineId: claimer.machineId, workloads, keptBytes, log };
-  const builds = join(directory, BUILDS);
-  await createPassage(builds);
-  const directories = new BuildDirectories(builds, parts);
+  await createPassage(join(directory, BUILDS));
+  const directories = directoriesOf(options, directory);
   const ground: BuildGround = { workloads, sources, cache, installations, environment, settings };
   return { store, claimer, ground, directories, openMask, log };
 }

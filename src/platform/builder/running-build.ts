@@ -9,6 +9,7 @@ import {
   finishBuild,
   giveBuildBack,
   isBuilding,
+  replaceBuild,
 } from '../deployments/builds.ts';
 import type { Mask } from '../deployments/log-lines.ts';
 import type { Store } from '../store/database.ts';
@@ -17,7 +18,14 @@ import type { BuildDirectories } from './build-directories.ts';
 import { BuildError } from './build-error.ts';
 import { BuildLog } from './build-log.ts';
 
-export type BuildOutcome = 'ready' | 'create_failed' | 'build_failed' | 'interrupted' | 'abandoned';
+/** `postponed`: its revision has another build, which begins elsewhere on this machine. */
+export type BuildOutcome =
+  | 'ready'
+  | 'create_failed'
+  | 'build_failed'
+  | 'interrupted'
+  | 'abandoned'
+  | 'postponed';
 
 export type RunningParts = {
   readonly store: Pick<Store, 'db' | 'write'>;
@@ -28,11 +36,13 @@ export type RunningParts = {
   readonly log: Log;
 };
 
-/** Why the signal of a build was aborted. */
-class Unwanted extends Error {
-  readonly outcome: 'interrupted' | 'abandoned';
+type UnwantedOutcome = Exclude<BuildOutcome, 'ready' | 'create_failed' | 'build_failed'>;
 
-  constructor(outcome: 'interrupted' | 'abandoned') {
+/** Why the signal of a build was aborted, or it did not begin. */
+class Unwanted extends Error {
+  readonly outcome: UnwantedOutcome;
+
+  constructor(outcome: UnwantedOutcome) {
     super(outcome);
     this.outcome = outcome;
   }
@@ -40,6 +50,8 @@ class Unwanted extends Error {
 
 const INTERRUPTED = 'the build was ended: a newer revision came, or the deployment is deleted';
 const ABANDONED = 'the build was ended, because its machine stops: it begins again when the machine is back';
+const POSTPONED =
+  'what an earlier attempt has left cannot be removed yet: the build begins again in another directory';
 const MACHINE_FAILED = 'the machine that builds has failed: its operator finds the reason in its log';
 const HIDDEN = '*** (hidden: the secrets of the deployment cannot be read now)';
 const RETRY_MS = 1_000;
@@ -78,6 +90,7 @@ export class RunningBuild {
       const result = await this.#build(lines, mask);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
       outcome = 'outcome' in result ? result.outcome : await this.#finish(result);
+      if (outcome === 'postponed') outcome = await this.#postpone();
       const [level, text] = describe(outcome, result, seconds);
       await lines.end(level, text);
       if (outcome === 'abandoned') await giveBuildBack(store.db, this.task, this.#parts.claimer);
@@ -108,6 +121,7 @@ export class RunningBuild {
       if (this.task.attempt > 1)
         lines.add('WARNING', `attempt ${this.task.attempt}: the machine ended before`);
       const root = await directories.begin(this.task.buildId);
+      if (root === undefined) return signal.aborted ? (signal.reason as Unwanted) : new Unwanted('postponed');
       const sizeBytes = await buildSource(ground, this.task, { root, log: lines, signal });
       return { kind: 'ready', directory: root, sizeBytes };
     } catch (error) {
@@ -119,16 +133,32 @@ export class RunningBuild {
     }
   }
 
-  /** As long as the database is away, unless this process ends. */
   async #finish(result: BuildResult): Promise<BuildOutcome> {
-    const { store, claimer, log } = this.#parts;
+    const { store, claimer } = this.#parts;
+    return this.#untilStored(async (isAgain) => {
+      if (await finishBuild(store, this.task, claimer, result)) return outcomeOf(result);
+      // What failed before may have been the response alone.
+      return isAgain && !(await isBuilding(store.db, this.task.revisionId))
+        ? outcomeOf(result)
+        : 'interrupted';
+    });
+  }
+
+  /** No attempt is used up: nothing of the revision has failed. */
+  async #postpone(): Promise<BuildOutcome> {
+    const { store, claimer } = this.#parts;
+    return this.#untilStored(async () => {
+      await replaceBuild(store, this.task, claimer);
+      return 'postponed';
+    });
+  }
+
+  /** As long as the database is away, unless this process ends. */
+  async #untilStored(work: (isAgain: boolean) => Promise<BuildOutcome>): Promise<BuildOutcome> {
+    const { log } = this.#parts;
     for (let isAgain = false; !this.#ending.signal.aborted; isAgain = true) {
       try {
-        if (await finishBuild(store, this.task, claimer, result)) return outcomeOf(result);
-        // What failed before may have been the response alone.
-        return isAgain && !(await isBuilding(store.db, this.task.revisionId))
-          ? outcomeOf(result)
-          : 'interrupted';
+        return await work(isAgain);
       } catch (error) {
         log.warn(describeBug(error), 'the end of a build is not stored yet');
         await delay(RETRY_MS, undefined, { signal: this.#ending.signal }).catch(() => undefined);
@@ -149,6 +179,7 @@ function describe(
   seconds: string,
 ): readonly ['INFO' | 'WARNING' | 'ERROR', string] {
   if (outcome === 'interrupted') return ['WARNING', INTERRUPTED];
+  if (outcome === 'postponed') return ['WARNING', POSTPONED];
   if (outcome === 'abandoned' || 'outcome' in result) return ['WARNING', ABANDONED];
   if (result.kind === 'failed') return ['ERROR', result.reason];
   const mebibytes = (result.sizeBytes / 1024 ** 2).toFixed(1);

@@ -219,6 +219,28 @@ export async function giveBuildBack(
     .execute();
 }
 
+/**
+ * Of a build that cannot use its directory: its revision has another one, which any builder of the machine may begin. Its attempt does not
+ * count. Without effect where another builder has it.
+ */
+export async function replaceBuild(
+  store: Pick<Store, 'write'>,
+  { buildId, attempt }: Pick<BuildTask, 'buildId' | 'attempt'>,
+  { runnerId }: Pick<Builder, 'runnerId'>,
+): Promise<void> {
+  await store.write(async (trx) => {
+    const { rows } = await sql<{ id: string }>`
+      insert into builds (workspace_id, deployment_id, machine_id, attempts, source_path, source_sha256, config_path)
+        select workspace_id, deployment_id, machine_id, ${attempt - 1}, source_path, source_sha256, config_path
+        from builds where id = ${buildId} and runner_id = ${runnerId} for update
+      returning id`.execute(trx);
+    const next = rows[0]?.id;
+    if (next === undefined) return;
+    await trx.updateTable('revisions').set({ build_id: next }).where('build_id', '=', buildId).execute();
+    await trx.deleteFrom('builds').where('id', '=', buildId).execute();
+  });
+}
+
 /** Whether a build is still wanted: false once its revision has ended, by a newer one or with its deployment. */
 export async function isBuilding(db: Reader, revisionId: string): Promise<boolean> {
   const found = db.selectFrom('revisions').select('id').where('id', '=', revisionId);

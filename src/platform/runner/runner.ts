@@ -41,6 +41,8 @@ class RunningDeployments implements Runner {
   readonly #ground: DeploymentGround;
   readonly #lease: RunnerLease;
   readonly #running = new Map<string, RunningDeployment>();
+  /** That are no longer this runner's, and have not ended. */
+  readonly #forgetting = new Set<string>();
   readonly #closing = new AbortController();
   readonly #upkeep: () => void;
   #versions: ReadonlyMap<string, string> = new Map();
@@ -54,7 +56,7 @@ class RunningDeployments implements Runner {
     this.#options = options;
     this.#ground = options.ground;
     this.#lease = createRunnerLease(options.ground.store.db, options.row);
-    this.#upkeep = createUpkeep(options.ground);
+    this.#upkeep = createUpkeep(options.ground, (id) => this.#running.has(id) || this.#forgetting.has(id));
   }
 
   get deployments(): number {
@@ -171,11 +173,14 @@ class RunningDeployments implements Runner {
   /** Another runner has it, or it went with its workspace. Never rejects. */
   async #forget(id: string, one: RunningDeployment): Promise<void> {
     const { log } = this.#ground;
+    this.#forgetting.add(id);
     try {
       await one.close('now');
       await forgetDeployment(this.#ground, id);
     } catch (error) {
       log.warn({ ...describeBug(error), deployment: id }, 'what is left of a deployment was not removed');
+    } finally {
+      this.#forgetting.delete(id);
     }
   }
 

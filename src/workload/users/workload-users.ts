@@ -59,6 +59,10 @@ export class WorkloadUsers {
     return new WorkloadUsers(options, { file, hostUsers, known });
   }
 
+  get owners(): ReadonlySet<string> {
+    return new Set(this.#owners.keys());
+  }
+
   userOf(owner: string): Promise<WorkloadUser> {
     return this.#work.run(async () => {
       const known = this.#owners.get(owner);

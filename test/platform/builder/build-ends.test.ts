@@ -1,9 +1,11 @@
 // Builds that end by something else than themselves: newer revisions, deleted deployments, and processes that stop or are killed.
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { endUnwanted, notifyOfDeployment } from '../../../src/platform/deployments/revision-moves.ts';
+import { canOccupy, occupy } from '../../support/occupied-directory.ts';
 import { type BuilderScene, createBuilderScene, graphFile } from './builder-scene.ts';
+import { createPlainWorkloads } from './plain-workloads.ts';
 
 let scene: BuilderScene;
 beforeEach(async () => {
@@ -66,6 +68,53 @@ it('what a killed process has left is removed by the next one, and what a revisi
   await using _second = await scene.start();
   await expect.poll(() => scene.left()).toEqual(kept);
   expect(await readdir(await scene.directoryOf(revisionId))).toContain('langgraph.json');
+});
+
+it.skipIf(!canOccupy)(
+  'a build of a killed process begins again when its directory can be removed',
+  async () => {
+    const deployment = await scene.addDeployment();
+    const revisionId = await scene.addRevision(deployment, graphFile);
+    const buildId = await scene.claimAndDie();
+    const free = await occupy(join(scene.directory, 'builds', buildId));
+    await using running = await scene.start({ patienceMs: 20_000 });
+    await expect.poll(() => running.builder.running).toBe(1);
+    await free();
+    await expect.poll(() => running.ends.get(revisionId)).toBe('ready');
+    expect(await scene.left()).toEqual({ builds: [buildId], installations: [] });
+  },
+);
+
+it.skipIf(!canOccupy)('a build of a killed process begins elsewhere where its directory stays', async () => {
+  const deployment = await scene.addDeployment();
+  const revisionId = await scene.addRevision(deployment, graphFile);
+  const buildId = await scene.claimAndDie();
+  const workloads = createPlainWorkloads();
+  await workloads.userOf(`build-${buildId}`);
+  const free = await occupy(join(scene.directory, 'builds', buildId));
+  await using running = await scene.start({ workloads, patienceMs: 0 });
+  await expect.poll(() => running.ends.get(revisionId)).toBe('ready');
+  const directory = await scene.directoryOf(revisionId);
+  expect(basename(directory)).not.toBe(buildId);
+  const log = await scene.logOf(deployment, revisionId);
+  expect(log).toContainEqual(expect.stringMatching(/^WARNING what an earlier attempt has left/));
+  // Nothing of the build has failed: its attempt is the one that the killed process had begun.
+  const attempts = scene.store.db
+    .selectFrom('builds')
+    .select(['attempts'])
+    .where('directory', '=', directory);
+  expect(await attempts.execute()).toEqual([{ attempts: 2 }]);
+  await free();
+  await expect.poll(() => scene.left()).toEqual({ builds: [basename(directory)], installations: [] });
+  expect([...workloads.owners].filter((owner) => owner.startsWith('build-'))).toEqual([]);
+});
+
+it('the host user of a build that nobody begins again is released', async () => {
+  const workloads = createPlainWorkloads();
+  await workloads.userOf('build-00000000-0000-4000-8000-000000000000');
+  await workloads.userOf('of-somebody-else');
+  await using _running = await scene.start({ workloads });
+  await expect.poll(() => [...workloads.owners]).toEqual(['of-somebody-else']);
 });
 
 it('builds of a deployment that goes are removed', async () => {

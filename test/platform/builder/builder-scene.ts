@@ -7,6 +7,7 @@ import type { Log } from '../../../src/base/log.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { type Builder, type BuilderOptions, createBuilder } from '../../../src/platform/builder/builder.ts';
 import { type BuilderSettings, defaultBuilderSettings } from '../../../src/platform/builder/settings.ts';
+import { claimNextBuild } from '../../../src/platform/deployments/builds.ts';
 import type { SourceConfig } from '../../../src/platform/deployments/deployment-rows.ts';
 import { replaceSecrets } from '../../../src/platform/deployments/deployment-secrets.ts';
 import { openSecretMask } from '../../../src/platform/deployments/secret-mask.ts';
@@ -50,6 +51,7 @@ export type SceneOptions = {
   readonly workloads?: Workloads;
   readonly env?: NodeJS.ProcessEnv;
   readonly onError?: () => void;
+  readonly patienceMs?: number;
 };
 
 export type RevisionOptions = {
@@ -144,6 +146,7 @@ export async function createBuilderScene() {
         settings: { ...defaultBuilderSettings, ...settings },
         onEnd: ({ revisionId, outcome }) => ends.set(revisionId, outcome),
         ...(env === undefined ? {} : { env }),
+        ...(options.patienceMs === undefined ? {} : { patienceMs: options.patienceMs }),
         ...(onError === undefined ? {} : { log: { ...log, error: onError } as Log }),
       });
       const ending = new AbortController();
@@ -153,6 +156,14 @@ export async function createBuilderScene() {
         await running;
       };
       return { builder, workloads, runnerId, ends, stop, [Symbol.asyncDispose]: stop };
+    },
+    /** By a runner that is killed then: the id of the build. */
+    async claimAndDie(): Promise<string> {
+      const claimer = { runnerId: randomUUID(), machineId };
+      await registerRunner(store.db, { id: claimer.runnerId, machineId, host: 'host', pid: 1 });
+      const task = await claimNextBuild(store, claimer);
+      if (task === undefined) throw new Error('nothing waits to be built');
+      return task.buildId;
     },
     async statusOf(revisionId: string) {
       const found = store.db.selectFrom('revisions').select('status').where('id', '=', revisionId);

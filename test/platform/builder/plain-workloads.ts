@@ -6,8 +6,6 @@ import type { Workload, WorkloadEnd, Workloads, WorkloadSpec } from '../../../sr
 export type PlainWorkloads = Workloads & {
   /** In their order. */
   readonly started: readonly WorkloadSpec[];
-  /** Owners whose users are in use. */
-  readonly owners: ReadonlySet<string>;
 };
 
 export function createPlainWorkloads(): PlainWorkloads {

@@ -6,14 +6,22 @@ import { beginDeletion } from '../../../src/platform/deployments/deployment-dele
 import { createRunnerScene, type RunnerScene } from './runner-scene.ts';
 
 let scene: RunnerScene;
+/** Of a deployment that went with its workspace while no runner was there. */
+const GONE = '00000000-0000-4000-8000-000000000000';
 beforeAll(async () => {
   scene = await createRunnerScene();
+  for (const owner of [GONE, `build-${GONE}`]) await scene.workloads.userOf(owner);
   await scene.start({ drainMs: 5_000 });
 });
 afterAll(() => scene?.[Symbol.asyncDispose]());
 
 const patience = { timeout: 30_000 };
 const SECRET = 'a-secret-of-the-deployment';
+
+it('the host user of a deployment that is gone is released, and no other', patience, async () => {
+  await expect.poll(() => [...scene.workloads.owners], patience).not.toContain(GONE);
+  expect([...scene.workloads.owners]).toContain(`build-${GONE}`);
+});
 
 async function databases(): Promise<readonly string[]> {
   const rows = scene.deployments.database.store.db.selectFrom('runner_databases').select('name');

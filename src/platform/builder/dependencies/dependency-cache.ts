@@ -16,6 +16,8 @@ type Entry = { readonly workspaceId: string; readonly bytes: number; usedAt: num
 const MANIFEST = 'entry.json';
 const TREE = 'tree';
 const UNFINISHED = '.unfinished-';
+/** What the killed process had started may write for a moment. */
+const PATIENCE_MS = 2_000;
 const manifest = z.object({ bytes: z.int().min(0) });
 
 export class DependencyCache {
@@ -36,7 +38,7 @@ export class DependencyCache {
     const cache = new DependencyCache(directory, maxBytes);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     for (const name of await readdir(directory)) {
-      if (name.startsWith(UNFINISHED)) await removeTree(join(directory, name));
+      if (name.startsWith(UNFINISHED)) await removeTree(join(directory, name), { patienceMs: PATIENCE_MS });
       else
         await cache.#load(name).catch((error: unknown) => {
           // A file that somebody has left there, or a directory of another user: it is not ours, and no reason not to build.

@@ -1,5 +1,4 @@
 // Packages that a lock file alone decides: installed once for a workspace, in a directory with nothing but the manifests, and kept.
-import { randomUUID } from 'node:crypto';
 import { chmod, lchown, lstat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createOwnedDirectory } from '../../../workload/owned-directory.ts';
@@ -14,7 +13,7 @@ import { copyTree } from './tree-copy.ts';
 
 export type InstallationParts = {
   readonly cache: DependencyCache;
-  /** Of unfinished installations, on the file system of the cache. */
+  /** Of this installation alone, on the file system of the cache: nothing is there. */
   readonly directory: string;
   readonly workspaceId: string;
   readonly user: WorkloadUser | undefined;
@@ -28,13 +27,12 @@ const PACKAGES = 'node_modules';
 
 /** Undefined: there are none. Rejects as `run` does. */
 export async function installPackages(
-  { cache, directory, workspaceId, user, ground, run }: InstallationParts,
+  { cache, directory: place, workspaceId, user, ground, run }: InstallationParts,
   plan: InstallPlan & { readonly inputs: Manifests },
 ): Promise<Packages | undefined> {
   const key = dependencyKey(plan, ground);
   const kept = cache.hold(workspaceId, key);
   if (kept !== undefined) return { kind: 'cached', tree: kept };
-  const place = join(directory, randomUUID());
   const tree = join(place, PACKAGES);
   try {
     await createOwnedDirectory(place, user);

@@ -1,7 +1,7 @@
 // What a build has written becomes ours, and nobody writes to it any more. Its author was hostile code that has ended: there are
 // links, special files, bits and owners of any kind, and nothing here follows or keeps them.
 import { chmod, lchown } from 'node:fs/promises';
-import { requireCommand } from '../../../box-host/command.ts';
+import { requireTreeCommand } from '../../../workload/tree-command.ts';
 import type { WorkloadUser } from '../../../workload/workload.ts';
 
 /** Of each program. A build has at most some hundred thousand files. */
@@ -10,7 +10,8 @@ const WHAT = 'what the build wrote could not be taken over';
 
 /** `author`: the user of the build; undefined: the user of this process. No process of the build runs. */
 export async function sealTree(tree: string, author: WorkloadUser | undefined): Promise<void> {
-  const run = (command: readonly string[]): Promise<string> => requireCommand(WHAT, command, [], TIMEOUT_MS);
+  const run = (command: readonly string[]): Promise<string> =>
+    requireTreeCommand(WHAT, command, { timeoutMs: TIMEOUT_MS });
   // A socket or a pipe would block whoever opens it; a device is the machine's.
   await run([
     'find',
@@ -44,7 +45,8 @@ export async function sealTree(tree: string, author: WorkloadUser | undefined): 
 
 /** Back to the user of a build, who changes it then. Nothing in the tree has a name outside of it. */
 export async function openTree(tree: string, user: WorkloadUser | undefined): Promise<void> {
-  const run = (command: readonly string[]): Promise<string> => requireCommand(WHAT, command, [], TIMEOUT_MS);
+  const run = (command: readonly string[]): Promise<string> =>
+    requireTreeCommand(WHAT, command, { timeoutMs: TIMEOUT_MS });
   await run(['chmod', '--recursive', 'u+w', '--', tree]);
   if (user !== undefined)
     await run(['chown', '--recursive', '--no-dereference', `${user.uid}:${user.gid}`, '--', tree]);
@@ -58,11 +60,8 @@ export async function shareTree(tree: string, reader: WorkloadUser | undefined):
 
 /** Of its blocks on disk; a file with several names counts once. */
 export async function measureTree(tree: string): Promise<number> {
-  const text = await requireCommand(
-    'the size of a build is not known',
-    ['du', '-sxB1', '--', tree],
-    [],
-    TIMEOUT_MS,
-  );
+  const text = await requireTreeCommand('the size of a build is not known', ['du', '-sxB1', '--', tree], {
+    timeoutMs: TIMEOUT_MS,
+  });
   return Number.parseInt(text, 10);
 }
