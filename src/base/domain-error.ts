@@ -21,6 +21,8 @@ export type DomainErrorKind =
   | 'too_many'
   /** A quota is used up: unlike `too_many`, waiting alone does not help. */
   | 'quota_exceeded'
+  /** What it would be stored in is full: deleting something helps. */
+  | 'storage_full'
   /** This installation cannot do it. */
   | 'not_supported'
   /** Something that this needs is temporarily missing: try again. */

@@ -29,6 +29,7 @@ const KINDS: Readonly<Record<DomainErrorKind, readonly [code: RefusalCode, name:
   start_failed: ['target_not_ready', 'NotReady'],
   too_many: ['too_many_requests', 'TooMany'],
   quota_exceeded: ['too_many_requests', 'QuotaExceeded'],
+  storage_full: ['too_many_requests', 'QuotaExceeded'],
   not_supported: ['not_supported', 'NotSupported'],
   unavailable: ['target_unavailable', 'ServiceUnavailable'],
 };

@@ -176,6 +176,7 @@ async function openDeployments(shared: Shared): Promise<Runner> {
       ...{ store, vault, log, owner: storage.ownerConnection, directory: directories.databases },
       connections: createConnectionBudget(settings.databaseConnections, perDeployment),
       maxBytes: settings.databaseBytes,
+      limitTurns: createStartTurns(2),
       sizes: watchDatabaseSizes({
         read: (names) => readDatabaseSizes(storage.ownerConnection, names),
         log,

@@ -250,6 +250,7 @@ const REVEALING: readonly string[] = [
   'src/platform/proxy-documents/sealed-document.ts',
   // What is secret of a deployment, for the descriptor of its agent server.
   'src/platform/runner/databases/scram-verifier.ts',
+  'src/platform/runner/databases/size-limit.ts',
   'src/platform/runner/deployments/running-policy.ts',
   'src/platform/runner/instances/agent-input.ts',
   'src/platform/runner/traces/trace-sender.ts',

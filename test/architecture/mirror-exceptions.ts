@@ -47,6 +47,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/deployments/kept-builds.ts': 'test/platform/deployments/builds.test.ts',
   'src/platform/deployments/secret-mask.ts': 'test/platform/builder/builder.test.ts',
   'src/platform/runner-builds.ts': 'test/cli/platform/runner.test.ts',
+  'src/platform/runner/databases/insert-refusal.ts': 'test/platform/runner/databases/size-limit.test.ts',
+  'src/platform/runner/databases/space-reclaim.ts': 'test/platform/runner/databases/size-limit.test.ts',
   'src/cli/command/deploy-command.ts': 'test/cli/deploy/deploy.test.ts',
   'src/cli/deploy/directory-deployment.ts': 'test/cli/deploy/deploy.test.ts',
   'src/cli/deploy/output.ts': 'test/cli/deploy/log-reading.test.ts',

@@ -50,6 +50,7 @@ const ERRORS = {
   not_supported: [501, 'This platform does not support it'],
   unavailable: [503, 'Temporarily unavailable: try again later'],
   version: [505, 'Use HTTP/1.1'],
+  storage_full: [507, 'No more can be stored: delete something'],
 } as const satisfies Readonly<
   Record<DomainErrorKind | RequestErrorKind | BodyErrorKind, readonly [status: number, meaning: string]>
 > &

@@ -1,6 +1,10 @@
 // Classifies the errors of PostgreSQL and of the connection to it.
 import { DomainError } from '../../base/domain-error.ts';
 
+/** The constraint that an error names where a database has reached the limit of its deployment: the disk of the server is not full. */
+export const SIZE_LIMIT = 'sallyport_database_bytes';
+const DISK_FULL = '53100';
+
 /** By then a connection has been replaced, and a lock is mostly free. */
 const RETRY_MS = 1000;
 
@@ -18,10 +22,16 @@ const TIMEOUT_MESSAGE = 'Query read timeout';
 const CONNECTION_LOST =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;
 
-/** A DomainError `unavailable`, with `error` as its cause, when another attempt may succeed; otherwise `error`. */
+/**
+ * A DomainError with `error` as its cause: `storage_full` for a database that has reached its limit, `unavailable` when another attempt may
+ * succeed; otherwise `error`.
+ */
 export function toDomainError(error: unknown): unknown {
-  if (!isUnavailable(error)) return error;
-  const failure = new DomainError('unavailable', 'The database is not available: try again', RETRY_MS);
+  const isFull = isAboveLimit(error);
+  if (!isFull && !isUnavailable(error)) return error;
+  const failure = isFull
+    ? new DomainError('storage_full', sentenceOf(error))
+    : new DomainError('unavailable', 'The database is not available: try again', RETRY_MS);
   failure.cause = error;
   return failure;
 }
@@ -87,6 +97,19 @@ export function isStaleStatement(error: unknown): boolean {
   // invalid_sql_statement_name, duplicate_prepared_statement
   if (code === '26000' || code === '42P05') return true;
   return code === '0A000' && error instanceof Error && error.message.startsWith('cached plan');
+}
+
+function isAboveLimit(error: unknown): error is Error {
+  return (
+    error instanceof Error &&
+    codeOf(error) === DISK_FULL &&
+    (error as { readonly constraint?: unknown }).constraint === SIZE_LIMIT
+  );
+}
+
+/** What the runner of the deployment wrote. */
+function sentenceOf({ message }: Error): string {
+  return message.charAt(0).toUpperCase() + message.slice(1);
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -85,7 +85,7 @@ export async function createRunnerScene(): Promise<RunnerScene> {
         databases: {
           ...{ store, vault, owner: database.ownerConnection, log: silent },
           ...{ connections: createConnectionBudget(100, 10), directory: join(scratch.path, 'db') },
-          ...{ maxBytes: 2 ** 40, sizes: { watch: () => () => undefined } },
+          ...{ maxBytes: 2 ** 40, sizes: { watch: () => () => undefined }, limitTurns: createStartTurns(2) },
         },
         gateway: { targets, prefixOf: (id: string) => `/d/${id}` },
         ...{ capacity: createCapacity(size), turns: createStartTurns(4) },

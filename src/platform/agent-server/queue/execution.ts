@@ -3,6 +3,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { RunEnd, StoredCheckpoint } from '../../../agent-worker/protocol/calls.ts';
 import type { JsonText, ThrownError, WorkerEvent } from '../../../agent-worker/protocol/messages.ts';
+import { DomainError } from '../../../base/domain-error.ts';
 import { describeBug, type Log } from '../../../base/log.ts';
 import type { Store } from '../../store/database.ts';
 import type { RunUser } from '../access/run-users.ts';
@@ -162,6 +163,9 @@ function decideFailure(log: Log, claim: Claim, { intent }: RunControl, error: un
   if (intent !== undefined) return { kind: intent };
   const of = { run: claim.run_id, attempt: claim.attempt };
   if (error instanceof Error && error.name === 'LostRun') return { kind: 'lost' };
+  // Another attempt would not be stored either.
+  if (error instanceof DomainError && error.kind === 'storage_full')
+    return { kind: 'failed', error: { error: 'StorageFull', message: error.message } };
   if (!(error instanceof WorkerError)) {
     log.error({ ...describeBug(error), ...of }, 'a run could not be executed');
     return { kind: 'again', loss: 'its server could not store or read what it needed', isAlone: false };

@@ -9,8 +9,8 @@ import type { ThreadParts } from './thread-route.ts';
 type StateCall = 'state.get' | 'state.history' | 'state.update';
 
 /**
- * Throws DomainError: `not_found` for a checkpoint that is not there, `conflict` for an update that a run has overtaken, `unavailable`
- * where the worker was lost.
+ * Throws DomainError: `not_found` for a checkpoint that is not there, `conflict` for an update that a run has overtaken, `storage_full` for
+ * one that the database does not take, `unavailable` where the worker was lost.
  */
 export async function callState<M extends StateCall>(
   { workers, store }: Pick<ThreadParts, 'workers' | 'store'>,
@@ -20,34 +20,35 @@ export async function callState<M extends StateCall>(
 ): Promise<WorkerCalls[M]['result']> {
   const access = method === 'state.update' ? {} : { isReadOnly: true as const };
   const port = createCheckpointPort(store, { threadId: params.thread_id, ...access });
-  const { checkpoints, late } = watchWrites(port);
+  const { checkpoints, refused } = watchWrites(port);
   try {
     return await workers.call(method, params, { signal, checkpoints });
   } catch (error) {
     signal.throwIfAborted();
     // The worker reports it as an error of its own, which says nothing of the thread.
-    const overtaken = late();
-    if (overtaken !== undefined) throw overtaken;
+    const refusal = refused();
+    if (refusal !== undefined) throw refusal;
     throw error instanceof WorkerError ? toDomainError(error) : error;
   }
 }
 
 function watchWrites(port: CheckpointPort): {
   readonly checkpoints: CheckpointPort;
-  late(): LateWrite | undefined;
+  refused(): DomainError | undefined;
 } {
-  let found: LateWrite | undefined;
+  let found: DomainError | undefined;
   const checkpoints: CheckpointPort = {
     async handle(method, params) {
       try {
         return await port.handle(method, params);
       } catch (error) {
-        if (error instanceof LateWrite) found ??= error;
+        const isFull = error instanceof DomainError && error.kind === 'storage_full';
+        if (error instanceof LateWrite || isFull) found ??= error;
         throw error;
       }
     },
   };
-  return { checkpoints, late: () => found };
+  return { checkpoints, refused: () => found };
 }
 
 const RETRY_MS = 1_000;

@@ -4,6 +4,7 @@ import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describeBug, type Log } from '../../../base/log.ts';
+import { SIZE_LIMIT } from '../../store/database-error.ts';
 import type { ConnectionBudget } from './connection-budget.ts';
 import { relay } from './relay.ts';
 import { dialServer, type ServerAddress } from './server-dialing.ts';
@@ -34,7 +35,7 @@ export type BridgeOptions = {
 
 export type DatabaseBridge = {
   readonly connections: number;
-  /** Cuts the connections, and refuses others with this reason until it is undefined again. */
+  /** Of a database that is too large: cuts the connections, and refuses others with this reason until it is undefined again. */
   refuseAll(reason: string | undefined): void;
   /** Cuts the connections. */
   close(): Promise<void>;
@@ -98,7 +99,7 @@ class Bridge implements DatabaseBridge {
 
   #accept(client: Socket): void {
     client.on('error', () => undefined);
-    if (this.#refusal !== undefined) return refuse(client, '53100', this.#refusal);
+    if (this.#refusal !== undefined) return refuse(client, '53100', this.#refusal, SIZE_LIMIT);
     const place = this.#options.connections.take(this.#clients.size);
     if (place === undefined) return refuse(client, '53300', 'too many connections of this deployment');
     this.#clients.add(client);
@@ -166,9 +167,9 @@ class Bridge implements DatabaseBridge {
   }
 }
 
-function refuse(client: Socket, code: string, message: string): void {
+function refuse(client: Socket, code: string, message: string, constraint?: string): void {
   if (client.destroyed) return;
-  client.end(formatFatalError(code, message));
+  client.end(formatFatalError(code, message, constraint));
   client.resume();
   // One that does not close its side.
   const timer = setTimeout(() => client.destroy(), REFUSED_MS);

@@ -83,9 +83,10 @@ export function formatCancel(key: string): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** By which a server refuses a connection; `code` is an SQLSTATE. */
-export function formatFatalError(code: string, message: string): Buffer {
-  const fields = `SFATAL\0VFATAL\0C${code}\0M${message}\0\0`;
+/** By which a server refuses a connection; `code` is an SQLSTATE, `constraint` names what was broken. */
+export function formatFatalError(code: string, message: string, constraint?: string): Buffer {
+  const broken = constraint === undefined ? '' : `n${constraint}\0`;
+  const fields = `SFATAL\0VFATAL\0C${code}\0M${message}\0${broken}\0`;
   const head = Buffer.from('E\0\0\0\0', 'latin1');
   head.writeUInt32BE(4 + Buffer.byteLength(fields), 1);
   return Buffer.concat([head, Buffer.from(fields, 'utf8')]);

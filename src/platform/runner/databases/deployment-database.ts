@@ -15,6 +15,8 @@ import type { ConnectionBudget } from '../database-bridge/connection-budget.ts';
 import type { AgentSecrets } from '../instances/agent-input.ts';
 import { forgetServerDatabase, noteServerDatabase } from './leftover-databases.ts';
 import type { DatabaseSizes } from './database-sizes.ts';
+import type { StartTurns } from '../fleet/start-turns.ts';
+import { createSizeLimit } from './size-limit.ts';
 import { createVerifier } from './scram-verifier.ts';
 import { createServerDatabase, dropServerDatabase, namesOf } from './server-databases.ts';
 
@@ -28,9 +30,11 @@ export type DatabaseParts = {
   readonly sizes: DatabaseSizes;
   /** Of one database. */
   readonly maxBytes: number;
+  /** In which databases are kept to it. */
+  readonly limitTurns: StartTurns;
   /** Has a directory for the socket of each deployment. */
   readonly directory: string;
-  readonly log: Pick<Log, 'warn'>;
+  readonly log: Pick<Log, 'warn' | 'info'>;
 };
 
 export type OpenDatabase = {
@@ -66,24 +70,21 @@ export async function openDeploymentDatabase(
     ...{ user: roleName, database: databaseName, server: parts.owner },
     ...routingOf(parts.owner),
   });
-  const endWatch = parts.sizes.watch(databaseName, (bytes) =>
-    bridge.refuseAll(bytes > parts.maxBytes ? describeExcess(bytes, parts.maxBytes) : undefined),
-  );
+  const limit = createSizeLimit({
+    ...{ maxBytes: parts.maxBytes, owner: parts.owner, turns: parts.limitTurns, log: parts.log },
+    login: { database: databaseName, user: roleName, password },
+    refuseAll: (reason) => bridge.refuseAll(reason),
+  });
+  const endWatch = parts.sizes.watch(databaseName, (bytes) => limit.take(bytes));
   const close = async (): Promise<void> => {
     endWatch();
+    limit.close();
     await bridge.close();
   };
   return {
     bridge: { close },
     secrets: { directory, name: databaseName, user: roleName, password, masterKey },
   };
-}
-
-const MIB = 1024 ** 2;
-
-function describeExcess(bytes: number, maxBytes: number): string {
-  const [has, may] = [bytes, maxBytes].map((one) => Math.ceil(one / MIB));
-  return `the database of this deployment has ${has} MiB, more than the ${may} MiB of runner.limits.database_bytes: its operator can raise that, or delete the deployment`;
 }
 
 /** Of the socket. As short as possible: the kernel limits the path. */
