@@ -115,7 +115,7 @@ it.each([
   (bytes, before, after) => expect(decideSize(bytes, 100, before)).toBe(after),
 );
 
-it('above the limit no row is inserted, and what is deleted makes room again', {
+it('above the limit no row is inserted, and space of deleted rows is used again', {
   timeout: 60_000,
 }, async () => {
   const client = await connect();
