@@ -69,8 +69,9 @@ const LIST: AdminResponse = jsonResponse(200, {
 });
 
 function showReadiness(_request: AdminRequest, target: AdminTarget): AdminResponse {
+  const { done, failed, isCurrent: is_current } = target.reloads();
   return target.isReady()
-    ? jsonResponse(200, { status: 'ready' })
+    ? jsonResponse(200, { status: 'ready', reloads: { done, failed, is_current } })
     : adminError('not_ready', { waitMs: 1000 });
 }
 

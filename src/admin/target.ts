@@ -68,8 +68,17 @@ export type ChangedSecrets = { readonly names: readonly string[]; readonly warni
 export type ChangedSandbox = { readonly sandbox: ShownSandbox; readonly token?: string };
 export type CreatedSandbox = ChangedSandbox & { readonly warnings: readonly Issue[] };
 
+/** Of the operator's files, since the start. */
+export type Reloads = {
+  readonly done: number;
+  readonly failed: number;
+  /** False: the last one failed, and what was active before still is. */
+  readonly isCurrent: boolean;
+};
+
 export type AdminTarget = {
   isReady(): boolean;
+  reloads(): Reloads;
   readonly caPem: string;
   /** Undefined: no such sandbox. */
   proxyConfig(id: string): ShownConfig | undefined;

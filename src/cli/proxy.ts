@@ -1,15 +1,14 @@
-// `sallyport proxy`: runs one sidecar with its admin API. SIGHUP reads the proxy_config and the secrets again, SIGTERM and
-// SIGINT drain.
+// `sallyport proxy`: runs one sidecar with its admin API. SIGHUP, and a change of their files, reads the proxy_config and the secrets
+// again; SIGTERM and SIGINT drain.
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { InputError, readInput } from '../base/input-error.ts';
 import { listenerUrl } from '../base/listen-address.ts';
 import { createFdSink } from '../base/log.ts';
-import { WorkQueue } from '../base/work-queue.ts';
 import { loadAdminToken, proxyTokenWarnings } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
-import type { WorkspaceSecrets } from '../sidecar/sandboxes/workspace-secrets.ts';
-import type { HandedSecrets } from '../sidecar/secret-environment.ts';
+import { createFileWatch } from '../sidecar/reload/file-watch.ts';
+import { type HandedSecrets, secretFileVariables } from '../sidecar/secret-environment.ts';
 import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { bundleFile, publishFile } from '../sidecar/state/published-bundle.ts';
 import { secretPart } from '../sidecar/state/state-directory.ts';
@@ -18,8 +17,8 @@ import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.t
 import { codeOf } from '../tls/pem-files.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { proxyCommand } from './command/sidecar-commands.ts';
-import { readDocument } from './document.ts';
 import { prepareProcess } from './process/startup.ts';
+import { applyFiles, createReloads, type Reloads } from './rules/reload.ts';
 import {
   adminTokenSource,
   caFiles,
@@ -28,7 +27,6 @@ import {
   prepareState,
   readConfig,
   readSecrets,
-  reportApplied,
   stateDirectory,
   stateKeySource,
   writingTo,
@@ -55,6 +53,7 @@ type Start = Awaited<ReturnType<typeof prepareProcess>> & {
 };
 
 async function runProxy(config: Config, { handed, warnings, fd, early }: Start): Promise<number> {
+  using watched = config.watchesFiles ? createFileWatch(watchedPaths(config, process.env)) : undefined;
   const secrets = await readSecrets(config, handed, fd);
   const moved = await prepareState(config);
   const files = caFiles(config);
@@ -72,10 +71,14 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
   try {
     await sidecar.restore(secrets.lookup);
     const hasFile = config.proxyConfigFile !== undefined;
-    if (hasFile && !(await apply(sidecar, config, secrets, 'proxy_config rejected'))) return 2;
+    if (hasFile && !(await applyFiles(sidecar, config, secrets))) return 2;
     await open(sidecar, config, handed);
     if (config.hasNamespaces) process.on('message', (message, handle) => sidecar.handOver(message, handle));
-    const serving = serve(sidecar, config, secrets);
+    const serving = serve(
+      sidecar,
+      config,
+      createReloads(sidecar, config, { loaded: secrets, files: watched }),
+    );
     const isReloadRequested = early.end();
     // Whoever started the process waits for this line, and may send a signal at once.
     sink.flush();
@@ -88,6 +91,13 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
   } finally {
     await sidecar.close();
   }
+}
+
+/** What a reload reads. */
+function watchedPaths(config: Config, env: NodeJS.ProcessEnv): readonly string[] {
+  const { proxyConfigFile, secretsDirectory, secretsFile } = config;
+  const named = secretFileVariables(env).map(({ value }) => value);
+  return [proxyConfigFile, secretsDirectory, secretsFile, ...named].filter((path) => path !== undefined);
 }
 
 /** By default SIGHUP would end the start. What changed since the files were read is read again afterwards. */
@@ -138,43 +148,29 @@ async function open(sidecar: Sidecar, config: Config, handed: HandedSecrets): Pr
   );
 }
 
-async function serve(sidecar: Sidecar, config: Config, loaded: WorkspaceSecrets): Promise<number> {
+/** Until a signal ends it. */
+async function serve(sidecar: Sidecar, config: Config, reloads: Reloads): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  const reloads = new WorkQueue();
-  let secrets = loaded;
-  const reload = async (): Promise<void> => {
-    try {
-      const reloaded = secrets.reload();
-      if (await apply(sidecar, config, reloaded, `proxy_config rejected; ${UNCHANGED}`)) secrets = reloaded;
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : 'unknown';
-      sidecar.log.error({ reason }, `reload failed; ${UNCHANGED}`);
-    }
-  };
-  process.on('SIGHUP', () => void reloads.run(reload));
-  const stop = (): void => {
-    sidecar.log.info('draining');
+  process.on('SIGHUP', () => void reloads.run());
+  reloads.watch();
+  const end = (): void => {
+    // From here on a further signal ends the process at once.
+    for (const signal of ENDING) process.off(signal, stop);
     resolve(0);
   };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  let isEnding = false;
+  const stop = (): void => {
+    // Who asks twice does not wait for load balancers.
+    if (isEnding) return end();
+    isEnding = true;
+    sidecar.log.info('draining');
+    void sidecar.announceEnd().then(end);
+  };
+  for (const signal of ENDING) process.on(signal, stop);
   // Who hands over listeners also pushes the rules: without the parent this process would serve old ones.
   if (config.hasNamespaces) process.once('disconnect', stop);
   if (config.hasNamespaces && !process.connected) stop();
   return promise;
 }
 
-const UNCHANGED = 'the current configuration stays active';
-
-/** Applies the file, or without one the active document, with the current secrets. False: rejected, and reported. */
-async function apply(
-  sidecar: Sidecar,
-  { proxyConfigFile: file }: Config,
-  { lookup }: WorkspaceSecrets,
-  rejection: string,
-): Promise<boolean> {
-  const applied =
-    file === undefined ? sidecar.reapply(lookup) : sidecar.applyProxyConfig(await readDocument(file), lookup);
-  if (!applied.ok) sidecar.log.error({ file, issues: applied.issues }, rejection);
-  return reportApplied(sidecar, applied, file);
-}
+const ENDING = ['SIGTERM', 'SIGINT'] as const;

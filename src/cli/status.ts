@@ -2,6 +2,7 @@
 import { InputError } from '../base/input-error.ts';
 import { isObject } from '../base/json/json-document.ts';
 import { formatAddress } from '../base/listen-address.ts';
+import { z } from '../base/schema.ts';
 import type { Config } from '../sidecar/config.ts';
 import { AdminUnreachable, askAdmin } from './admin-client.ts';
 import { aboutCertificate, readAuthority } from './ca.ts';
@@ -17,7 +18,11 @@ type Status = {
   readonly problems: readonly string[];
   readonly ca?: ReturnType<typeof aboutCertificate>;
   readonly sandboxes?: readonly unknown[];
+  readonly reloads?: Reloads;
 };
+
+/** Of the operator's files since the start, as `GET /readyz` tells them. */
+type Reloads = { readonly done: number; readonly failed: number; readonly is_current: boolean };
 
 /** Exit code 0 if the proxy is ready, 1 otherwise, 2 for a configuration that must be corrected. */
 export async function run(args: readonly string[]): Promise<number> {
@@ -34,6 +39,11 @@ async function readStatus(config: Config): Promise<Status> {
   const readiness = await attempt(problems, () => askAdmin(config, '/readyz', { needsToken: false }));
   if (readiness !== undefined && readiness.status !== 200)
     problems.push(`the proxy is not ready: its admin API responded with ${readiness.status}`);
+  const reloads = readiness && reloadsOf(readiness.document);
+  if (reloads?.is_current === false)
+    problems.push(
+      'the last reload of the rules and secrets failed: what was active before still is, and the log of the proxy says why',
+    );
   const ca = await attempt(problems, async () => {
     const { certificateFile: file } = caFiles(config);
     return aboutCertificate(file, await readAuthority(file));
@@ -49,6 +59,7 @@ async function readStatus(config: Config): Promise<Status> {
     problems,
     ...(ca && { ca }),
     ...(sandboxes && { sandboxes }),
+    ...(reloads && { reloads }),
   };
 }
 
@@ -63,6 +74,16 @@ async function attempt<T>(problems: string[], work: () => Promise<T>): Promise<T
   }
 }
 
+/** Undefined for a proxy of a version that tells none, or one that is not ready. */
+function reloadsOf(document: unknown): Reloads | undefined {
+  const parsed = readyBody.safeParse(document);
+  return parsed.success ? parsed.data.reloads : undefined;
+}
+
+const readyBody = z.object({
+  reloads: z.object({ done: z.number(), failed: z.number(), is_current: z.boolean() }),
+});
+
 /** `GET /v1/sandboxes` responds with `{sandboxes: [...]}`. */
 function sandboxesOf(document: unknown): readonly unknown[] | undefined {
   if (!isObject(document)) return undefined;
@@ -70,7 +91,7 @@ function sandboxesOf(document: unknown): readonly unknown[] | undefined {
   return Array.isArray(sandboxes) ? sandboxes : undefined;
 }
 
-function toText({ proxy, ready, problems, ca, sandboxes = [] }: Status): string {
+function toText({ proxy, ready, problems, ca, reloads, sandboxes = [] }: Status): string {
   const rows: (readonly [string, string])[] = [
     ['proxy', `${proxy}, ${ready ? 'ready' : 'not ready'}`],
     ...(ca ? [['CA', `${ca.fingerprint}, valid until ${ca.valid_to}`] as const] : []),
@@ -78,6 +99,7 @@ function toText({ proxy, ready, problems, ca, sandboxes = [] }: Status): string 
       const state = failed === undefined ? `revision ${String(revision)}` : `failed: ${String(failed)}`;
       return ['sandbox', `${String(id)}, ${state}, ${String(connections)} connections`] as const;
     }),
+    ...(reloads ? [['reloads', `${reloads.done} done, ${reloads.failed} failed`] as const] : []),
     ...problems.map((problem) => ['problem', problem] as const),
   ];
   // What listens at the address of the admin API may be a program of the sandbox, and a terminal executes control characters.

@@ -76,6 +76,7 @@ const schema = z.strictObject({
   allow_clients: z.array(cidr).optional(),
   proxy_config: file.optional(),
   require_config: z.boolean().default(false),
+  watch: z.boolean().default(true),
   reserved_host: reservedHost.prefault(DEFAULT_RESERVED_HOST),
   state_dir: file.optional(),
   state_key_file: file.optional(),
@@ -104,6 +105,7 @@ const schema = z.strictObject({
   callback: z
     .strictObject({ allow_private: z.boolean().default(true), timeout_ms: milliseconds.default(10_000) })
     .prefault({}),
+  drain: z.strictObject({ delay_ms: z.int().min(0).max(600_000).default(0) }).prefault({}),
   limits: z.strictObject(optionalKeys(defaultLimits, count)).prefault({}),
   timeouts: z.strictObject(optionalKeys(defaultTimeouts, milliseconds)).prefault({}),
   log: z
@@ -123,6 +125,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_ALLOW_CLIENTS', path: ['allow_clients'], read: asList },
   { name: 'SALLYPORT_PROXY_CONFIG', path: ['proxy_config'], read: asText },
   { name: 'SALLYPORT_REQUIRE_CONFIG', path: ['require_config'], read: asBoolean },
+  { name: 'SALLYPORT_WATCH', path: ['watch'], read: asBoolean },
   { name: 'SALLYPORT_RESERVED_HOST', path: ['reserved_host'], read: asText },
   { name: 'SALLYPORT_STATE_DIR', path: ['state_dir'], read: asText },
   { name: 'SALLYPORT_STATE_KEY_FILE', path: ['state_key_file'], read: asText },
@@ -144,6 +147,7 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_SCRUB', path: ['scrub'], read: asText },
   { name: 'SALLYPORT_CALLBACK_ALLOW_PRIVATE', path: ['callback', 'allow_private'], read: asBoolean },
   { name: 'SALLYPORT_CALLBACK_TIMEOUT_MS', path: ['callback', 'timeout_ms'], read: Number },
+  { name: 'SALLYPORT_DRAIN_DELAY_MS', path: ['drain', 'delay_ms'], read: Number },
   { name: 'SALLYPORT_LOG_LEVEL', path: ['log', 'level'], read: asText },
   { name: 'SALLYPORT_LOG_RECORDS', path: ['log', 'records'], read: asBoolean },
   { name: 'SALLYPORT_LOG_WHEN_BLOCKED', path: ['log', 'when_blocked'], read: asText },
@@ -189,6 +193,10 @@ function toConfig(document: z.infer<typeof schema>) {
     allowClients: document.allow_clients,
     proxyConfigFile: document.proxy_config,
     requireConfig: document.require_config,
+    /** Rules and secrets are read again when their files have changed. */
+    watchesFiles: document.watch,
+    /** How long a process that ends goes on as before, although it is not ready any more. */
+    drainDelayMs: document.drain.delay_ms,
     /** The name under which the proxy itself is reached through the proxy. Canonical. */
     reservedHost: document.reserved_host,
     stateDir: document.state_dir,

@@ -1,5 +1,6 @@
 // The composition root: turns a config into a running proxy with its sandboxes. The only file that knows all parts.
 import { readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { AdminServer } from '../admin/admin-server.ts';
 import { InputError, readInput } from '../base/input-error.ts';
 import { type Log, type LogSink, createFdSink, createLog, describeBug } from '../base/log.ts';
@@ -46,7 +47,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   const token = await readInput(() => readProxyToken(config));
   const listeners = new OwnListeners();
   const outlets = await createRecordOutlets(config, { sink, log });
-  const drain = { isBegun: false };
+  const drain = { isAnnounced: false, isBegun: false };
   const trust = createTrustSet({ without: ca, ...(await readExtraRoots(config)) });
   const roots = createRootBundle(trust);
   const shared = {
@@ -71,6 +72,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     }),
     now,
     isDraining: () => drain.isBegun,
+    isEnding: () => drain.isAnnounced,
   };
   const sandboxes = new Sandboxes(shared, token === undefined ? undefined : new Secret(token), {
     store,
@@ -100,7 +102,7 @@ async function readExtraRoots({ upstreamCaFile: file }: Config): Promise<{ reado
 type Plumbing = {
   readonly sink: LogSink;
   readonly outlets: RecordOutlets;
-  readonly drain: { isBegun: boolean };
+  readonly drain: { isAnnounced: boolean; isBegun: boolean };
   readonly store: StateStore | undefined;
 };
 
@@ -111,6 +113,7 @@ export class Sidecar {
   readonly #sandboxes: Sandboxes;
   readonly #parts: Plumbing;
   readonly #adminRecords: Log;
+  readonly #reloads = { done: 0, failed: 0, isCurrent: true };
   #admin: AdminServer | undefined;
 
   constructor(sandboxes: Sandboxes, parts: Plumbing) {
@@ -164,6 +167,13 @@ export class Sidecar {
     return this.#recorded(rules.reapply(entry, secrets));
   }
 
+  /** Counts a reload of the operator's files. False: what they hold is not active. */
+  noteReload(isDone: boolean): void {
+    const counts = this.#reloads;
+    counts[isDone ? 'done' : 'failed'] += 1;
+    counts.isCurrent = isDone;
+  }
+
   /** Opens the port. The configuration for the first request must be applied before. */
   listen(): Promise<void> {
     return openListeners(this.#sandboxes, this.#sandboxes.shared.config.listen);
@@ -202,7 +212,7 @@ export class Sidecar {
     const admin = await createAdminServer({
       loadTarget: async () => {
         const { createAdminTarget } = await import('./sandboxes/admin-target.ts');
-        return createAdminTarget(this.#sandboxes, ca.certificatePem);
+        return createAdminTarget(this.#sandboxes, ca.certificatePem, this.#reloads);
       },
       listen,
       token,
@@ -214,6 +224,12 @@ export class Sidecar {
     this.#admin = admin;
     if (!('path' in listen)) listeners.admin = admin;
     return admin.url;
+  }
+
+  /** It is not ready from now on. Resolves after `drain.delay_ms`, until which it serves: load balancers need that long to notice. */
+  async announceEnd(): Promise<void> {
+    this.#parts.drain.isAnnounced = true;
+    await setTimeout(this.#sandboxes.shared.config.drainDelayMs, undefined, { ref: false });
   }
 
   /** Stops accepting, lets running exchanges end within the drain limit, and writes out the log. */

@@ -173,6 +173,7 @@ function createFakeTarget(calls: Call[]): AdminTarget {
   const isKnown = (id: string): boolean => id === 'default';
   return {
     isReady: () => true,
+    reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
     caPem: CA_PEM,
     proxyConfig: (id) => (isKnown(id) ? { revision: 7, etag: '"e7"', document: { rules: [] } } : undefined),
     async applyProxyConfig(id, document, expected) {

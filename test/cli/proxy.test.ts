@@ -364,6 +364,29 @@ describe('signals', () => {
     },
   );
 
+  it('SIGTERM with drain.delay_ms: it is not ready, serves on, and ends at the second signal', async () => {
+    await using scratch = await createScratch();
+    await using origin = await createOrigin();
+    await using child = spawnProxy(scratch, [], { SALLYPORT_DRAIN_DELAY_MS: '600000' });
+    const ready = await child.record(isReady);
+    const port = Number(/(\d+)$/.exec(String(ready['proxy']))?.[1]);
+    const statusOf = async (target: string): Promise<number> => {
+      await using client = await WireClient.connect(port);
+      await client.send(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${origin.port}\r\n\r\n`);
+      return (await client.readResponse()).head.status;
+    };
+    expect(await statusOf('/readyz')).toBe(200);
+    child.kill('SIGTERM');
+    await child.record(({ msg }) => msg === 'draining');
+    expect([
+      await statusOf('/readyz'),
+      (await fetch(`${String(ready['admin'])}/readyz`)).status,
+      await statusOf(`http://127.0.0.1:${origin.port}/`),
+    ]).toEqual([503, 503, 200]);
+    child.kill('SIGTERM');
+    expect(await child.exited).toEqual({ code: 0, signal: null });
+  });
+
   it('SIGTERM with nothing running ends at once, and closes idle connections', async () => {
     await using scratch = await createScratch();
     await using child = spawnProxy(scratch, []);

@@ -23,6 +23,7 @@ export function createValidatingTarget(): AdminTarget {
   const config = { limits: LIMITS, allowClients: [], auth: 'token' } as unknown as Config;
   return {
     isReady: () => true,
+    reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
     caPem: '',
     proxyConfig: () => ({ revision: 7, etag: '"e7"', document: {} }),
     async applyProxyConfig(_, document, { etag = '"e7"' }) {

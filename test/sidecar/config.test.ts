@@ -24,6 +24,8 @@ describe('without a word of the operator', () => {
       auth: undefined,
       allowClients: undefined,
       proxyConfigFile: undefined,
+      watchesFiles: true,
+      drainDelayMs: 0,
       requireConfig: false,
       reservedHost: 'sallyport.internal',
       stateDir: undefined,

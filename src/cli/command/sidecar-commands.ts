@@ -74,7 +74,7 @@ export const proxyCommand = {
   options: { ...configOptions, ...secretsFd },
   notes: [
     EVERY_KEY,
-    'SIGHUP reads the rules and the secrets again; SIGTERM and SIGINT let running exchanges end.',
+    'Changed files of rules and secrets, and SIGHUP, reload them; SIGTERM and SIGINT let running exchanges end.',
   ],
   examples: [
     'sallyport proxy --proxy-config rules.json --secrets-dir secrets --state-dir state',

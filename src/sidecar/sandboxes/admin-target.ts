@@ -1,6 +1,6 @@
 // What the admin API sees of the sidecar: its sandboxes, and the changes that it may request. No secret value passes
 // here, except a token that was just generated.
-import type { AdminTarget, Change, ShownSandbox } from '../../admin/target.ts';
+import type { AdminTarget, Change, Reloads, ShownSandbox } from '../../admin/target.ts';
 import { listenerUrl } from '../../base/listen-address.ts';
 import type { Issue } from '../../base/schema.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
@@ -12,7 +12,7 @@ import { showLimits } from './sandbox-document.ts';
 import { DEFAULT } from './sandbox-rules.ts';
 import type { Entry, Sandboxes } from './sandboxes.ts';
 
-export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTarget {
+export function createAdminTarget(sandboxes: Sandboxes, caPem: string, reloads: Reloads): AdminTarget {
   const changes = new SandboxChanges(sandboxes, new DocumentParser(sandboxes.shared));
   const show = (entry: Entry): ShownSandbox => showSandbox(entry, sandboxes.default);
   const showChanged = ({ entry, token, warnings }: ChangedEntry) => ({
@@ -22,6 +22,7 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string): AdminTar
   });
   return {
     isReady: () => sandboxes.main.own.isReady(),
+    reloads: () => reloads,
     caPem,
     proxyConfig(id) {
       const active = sandboxes.get(id)?.active;

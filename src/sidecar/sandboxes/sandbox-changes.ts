@@ -220,7 +220,7 @@ const PROTECTED: Problem = {
 
 const FILE_WINS: Issue = {
   loc: [],
-  msg: "Active until the next start or SIGHUP, which read the operator's file again",
+  msg: "Active until the next start or reload, which read the operator's file again",
   type: 'file_wins',
 };
 

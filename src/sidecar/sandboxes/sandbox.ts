@@ -48,6 +48,8 @@ export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
   readonly now?: (() => number) | undefined;
   recorderOf(sandbox: string): ProxyContext['recorder'];
   isDraining(): boolean;
+  /** It ends soon: it is not ready any more, and serves on. */
+  isEnding(): boolean;
 };
 
 /** The limits that a sandbox may have of its own. */
@@ -103,7 +105,8 @@ export class Sandbox {
       connections: new Set<OpenConnection>(),
       clients: new Set<Socket>(),
       isDraining,
-      isReady: () => !isDraining() && (this.#policy.revision > 0 || !config.requireConfig),
+      isReady: () =>
+        !isDraining() && !shared.isEnding() && (this.#policy.revision > 0 || !config.requireConfig),
     };
   }
 
