@@ -100,7 +100,7 @@ describe('the operator’s file', () => {
     const warning = {
       loc: ['body'],
       type: 'file_wins',
-      msg: expect.stringContaining('next start or SIGHUP'),
+      msg: expect.stringContaining('next start or reload'),
     };
     expect(put).toMatchObject({ status: 200, body: { warnings: [warning] } });
     expect(await scene.keyAt(second.port)).toBe('put over it');
