@@ -7,10 +7,11 @@ import { refuseRuntimeSwitches } from '../process/runtime-switches.ts';
 import { unknownVariableWarnings } from '../unknown-variables.ts';
 import { isExposed, namedKeyFiles, readConnection } from './connection.ts';
 import { ControlPlane, type Deployment } from './control-plane.ts';
+import { printDeployments } from './deployment-list.ts';
 import { deployDirectory } from './directory-deployment.ts';
 import { printLogs } from './log-reading.ts';
-import { createOutput, formatTable, type Output } from './output.ts';
-import { CallRejected } from './platform-call.ts';
+import { createOutput, firstLineOf, formatTable, type Output } from './output.ts';
+import { describeRejection, type FieldNames } from './rejected-call.ts';
 import { waitForRevision } from './revision-waiting.ts';
 import { readSourceDirectory } from './source-directory.ts';
 
@@ -29,13 +30,26 @@ type Action = {
   /** What follows its name. */
   readonly operands: readonly [least: number, most: number];
   readonly run: (given: Given) => Promise<number>;
+  /** In which fields of the API it sends what it was given. */
+  readonly fields?: FieldNames;
 };
 
 const ACTIONS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['list', { options: [], operands: [0, 0], run: list }],
   ['revisions', { options: [], operands: [1, 1], run: listRevisions }],
-  ['logs', { options: ['build', 'follow', 'revision', 'level'], operands: [1, 1], run: logs }],
-  ['rollback', { options: ['no-wait'], operands: [1, 2], run: rollback }],
+  [
+    'logs',
+    {
+      options: ['build', 'follow', 'revision', 'level'],
+      operands: [1, 1],
+      run: logs,
+      fields: { level: '--level', revision_id: '--revision' },
+    },
+  ],
+  [
+    'rollback',
+    { options: ['no-wait'], operands: [1, 2], run: rollback, fields: { revision_id: 'REVISION' } },
+  ],
   ['delete', { options: ['yes'], operands: [1, 1], run: remove }],
 ]);
 
@@ -43,6 +57,13 @@ const DEPLOYING: Action = {
   options: ['name', 'config', 'secrets-file', 'proxy-profile', 'install-command', 'build-command', 'no-wait'],
   operands: [0, 1],
   run: deploy,
+  fields: {
+    name: '--name',
+    langgraph_config_path: '--config',
+    install_command: '--install-command',
+    build_command: '--build-command',
+    proxy_profile_id: '--proxy-profile',
+  },
 };
 
 const OF_ALL: readonly string[] = ['json', ...Object.keys(connectionOptions)];
@@ -67,7 +88,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     return await action.run({ plane: new ControlPlane(connection), flags, operands, output });
   } catch (error) {
-    throw toInputError(error);
+    throw describeRejection(error, action.fields ?? {});
   }
 }
 
@@ -100,12 +121,6 @@ function checkArguments(
   );
 }
 
-/** What the platform rejects is to be corrected by the caller, unless it asks to come back later. */
-function toInputError(error: unknown): unknown {
-  if (!(error instanceof CallRejected) || error.status < 400 || error.status > 499) return error;
-  return [408, 429].includes(error.status) ? error : new InputError(error.message, { cause: error });
-}
-
 async function deploy({ plane, flags, operands: [directory = '.'], output }: Given): Promise<number> {
   const source = await readSourceDirectory({
     ...{ directory, config: flags.config, secretsFile: flags['secrets-file'], variables: process.env },
@@ -119,12 +134,7 @@ async function deploy({ plane, flags, operands: [directory = '.'], output }: Giv
 }
 
 async function list({ plane, output }: Given): Promise<number> {
-  const all = await plane.list();
-  const rows = all.map((one) => [
-    ...[one.name, one.status ?? '-', one.active_revision_id ?? '-', one.id],
-    ...[one.source_config?.custom_url ?? '-', (one.status_reason ?? '').slice(0, MAX_REASON)],
-  ]);
-  output.result(all, formatTable(['NAME', 'STATUS', 'ACTIVE REVISION', 'ID', 'URL', 'REASON'], rows));
+  await printDeployments(plane, output);
   return 0;
 }
 
@@ -133,15 +143,11 @@ async function listRevisions({ plane, operands: [name = ''], output }: Given): P
   const all = await plane.revisions(deployment.id, 100);
   const rows = all.map(({ id, status, created_at: created = '-', status_reason: reason }) => {
     const isReplaced = status === 'DEPLOYED' && id !== deployment.active_revision_id;
-    const [firstLine = ''] = (reason ?? '').split('\n');
-    return [id, isReplaced ? 'REPLACED' : status, created, firstLine.slice(0, MAX_REASON)];
+    return [id, isReplaced ? 'REPLACED' : status, created, firstLineOf(reason ?? '')];
   });
   output.result(all, formatTable(['REVISION', 'STATUS', 'CREATED', 'REASON'], rows));
   return 0;
 }
-
-/** Of a line of a terminal. */
-const MAX_REASON = 100;
 
 async function logs({ plane, flags, operands: [name = ''], output }: Given): Promise<number> {
   const { build = false, follow = false, revision, level } = flags;

@@ -25,6 +25,15 @@ export function formatLogEntry({ timestamp, level, message }: LogEntry): string 
   return escapeControls(`${parts.join('')}${message ?? ''}`);
 }
 
+/** Of a line of a terminal. */
+const MAX_REASON = 100;
+
+/** Of a reason, which may have lines of a log. */
+export function firstLineOf(reason: string): string {
+  const [first = ''] = reason.split('\n');
+  return first.slice(0, MAX_REASON);
+}
+
 /** Columns as wide as their widest cell. */
 export function formatTable(
   head: readonly string[],

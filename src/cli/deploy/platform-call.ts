@@ -27,13 +27,22 @@ export class CallRejected extends Error {
   readonly status: number;
   /** From Retry-After. */
   readonly retryAfterMs: number | undefined;
+  /** What is wrong where; empty for a rejection as a whole. */
+  readonly problems: readonly Problem[];
 
-  constructor(message: string, status: number, retryAfterMs?: number) {
+  constructor(
+    message: string,
+    status: number,
+    more: Pick<Partial<CallRejected>, 'retryAfterMs' | 'problems'> = {},
+  ) {
     super(message);
     this.status = status;
-    this.retryAfterMs = retryAfterMs;
+    this.retryAfterMs = more.retryAfterMs;
+    this.problems = more.problems ?? [];
   }
 }
+
+export type Problem = { readonly loc: readonly unknown[]; readonly msg: string };
 
 const TIMEOUT_MS = 30_000;
 /** Without a byte of an upload: the network may be slow. */
@@ -151,7 +160,8 @@ function accept({ status, retryAfter, text }: Reply, what: string): unknown {
     );
   const seconds = Number(retryAfter);
   const retryAfterMs = retryAfter === undefined || Number.isNaN(seconds) ? undefined : seconds * 1000;
-  throw new CallRejected(`${what}: ${status}${detailOf(document, text)}`, status, retryAfterMs);
+  const problems = problemsOf(document);
+  throw new CallRejected(`${what}: ${status}${detailOf(document, text)}`, status, { retryAfterMs, problems });
 }
 
 const INVALID = Symbol('invalid');
@@ -172,15 +182,21 @@ function parseDocument(text: string): unknown {
   }
 }
 
-type Problem = { readonly loc?: readonly unknown[]; readonly msg?: unknown };
-
 /** `{detail}` is a sentence, or a list of what is wrong where. */
 function detailOf(document: unknown, text: string): string {
   const detail = (document as { readonly detail?: unknown } | undefined)?.detail;
   if (typeof detail === 'string') return `: ${escapeControls(detail)}`;
   if (!Array.isArray(detail)) return text === '' ? '' : `: ${escapeControls(text.slice(0, 300))}`;
-  const lines = (detail as readonly Problem[]).map(({ loc = [], msg }) => {
-    return escapeControls(`${loc.map(String).join('.')}: ${String(msg)}`);
-  });
-  return lines.map((line) => `\n  ${line}`).join('');
+  return problemsOf(document)
+    .map(({ loc, msg }) => `\n  ${loc.join('.')}: ${msg}`)
+    .join('');
+}
+
+function problemsOf(document: unknown): readonly Problem[] {
+  const detail = (document as { readonly detail?: unknown } | undefined)?.detail;
+  if (!Array.isArray(detail)) return [];
+  return (detail as readonly Partial<Problem>[]).map(({ loc, msg }) => ({
+    loc: (Array.isArray(loc) ? loc : []).map((part) => escapeControls(String(part))),
+    msg: escapeControls(String(msg)),
+  }));
 }

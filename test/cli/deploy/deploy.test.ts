@@ -221,7 +221,7 @@ describe('after a deployment', () => {
     Object.assign(plane.deployments[0] ?? {}, { active_revision_id: newest });
     const listed = await deploy(plane, ['list']);
     expect(listed.stdout).toMatch(
-      /^NAME +STATUS +ACTIVE REVISION +ID +URL +REASON\none +READY +[\da-f-]{36} /,
+      /^NAME +STATUS +ACTIVE REVISION +LATEST REVISION +ID +URL +REASON\none +READY +[\da-f-]{36} +DEPLOYED /,
     );
     const revisions = await deploy(plane, ['revisions', 'one']);
     Object.assign(plane.revisions.at(-1) ?? {}, { status_reason: 'revision 2 came\nmore' });

@@ -52,8 +52,8 @@ describe('a call', () => {
 
   it('waits as long as the platform asks, and no longer than half a minute', async () => {
     const { work, waits, wait } = scene([
-      new CallRejected('no', 429, 7000),
-      new CallRejected('no', 429, 9e9),
+      new CallRejected('no', 429, { retryAfterMs: 7000 }),
+      new CallRejected('no', 429, { retryAfterMs: 9e9 }),
     ]);
     await repeatCall(work, { wait });
     expect(waits).toEqual([7000, 30_000]);

@@ -19,11 +19,17 @@ export async function requireListener(
   if (id === null || id === undefined) return;
   const listener = UUID.test(id) ? await findListener(trx, workspaceId, id) : undefined;
   if (listener === undefined)
-    throw new DomainError('unusable', 'There is no such listener in this workspace');
+    throw new DomainError(
+      'unusable',
+      'source_config.listener_id: there is no such listener in this workspace: see GET /v2/listeners',
+    );
   const namespace = config?.k8s_namespace;
   const served = listener.compute_config.k8s_namespaces;
   if (!namespace || !served || served.includes(namespace)) return;
-  throw new DomainError('unusable', 'The listener does not serve this k8s_namespace: see its compute_config');
+  throw new DomainError(
+    'unusable',
+    'source_config.listener_config.k8s_namespace: the listener does not serve it: see its compute_config.k8s_namespaces',
+  );
 }
 
 async function findListener(trx: Transaction, workspaceId: string, id: string) {

@@ -250,13 +250,16 @@ describe('a deployment of images', () => {
     const [own, foreign] = [await addListener(), await addListener({ key: scene.otherKey })];
     for (const listener_id of [foreign, randomUUID(), 'x']) {
       const { status, body } = await scene.ask('POST', DEPLOYMENTS, ofImage({ listener_id }));
-      expect([status, body.detail]).toEqual([400, 'There is no such listener in this workspace']);
+      expect([status, body.detail]).toEqual([
+        400,
+        expect.stringMatching(/^source_config\.listener_id: there is no such listener in this workspace/),
+      ]);
     }
     const config = { listener_id: own, listener_config: { k8s_namespace: 'default' } };
     const { status, body } = await scene.ask('POST', DEPLOYMENTS, ofImage(config));
     expect([status, body.detail]).toEqual([
       400,
-      expect.stringContaining('does not serve this k8s_namespace'),
+      expect.stringMatching(/^source_config\.listener_config\.k8s_namespace: the listener does not serve it/),
     ]);
   });
 
