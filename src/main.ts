@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   platform: () => import('./cli/platform.ts'),
   audit: () => import('./cli/audit.ts'),
   runner: () => import('./cli/platform/runner.ts'),
+  'export-worker': () => import('./cli/platform/export-worker.ts'),
   'agent-server': () => import('./cli/agent-server.ts'),
   deploy: () => import('./cli/deploy/deploy.ts'),
   'box-host': () => import('./cli/boxes/box-host.ts'),
@@ -26,6 +27,7 @@ const serving: ReadonlySet<string> = new Set([
   'start',
   'platform',
   'runner',
+  'export-worker',
   'agent-server',
   'box-host',
 ]);

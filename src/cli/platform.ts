@@ -21,8 +21,8 @@ import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { waitForSignal } from './process/stop-signal.ts';
 import { runOrganization } from './platform/organization.ts';
 import { findBuildHostIssues } from './platform/build-hosts.ts';
-import { type RunnerInput, toRunnerInput } from './platform/parent-input.ts';
-import { startRunnerChild } from './platform/runner-child.ts';
+import { type ParentInput, toParentInput } from './platform/parent-input.ts';
+import { startPrograms } from './platform/started-programs.ts';
 import { unknownVariableWarnings } from './unknown-variables.ts';
 import { packageRoot } from './package-root.ts';
 
@@ -58,7 +58,7 @@ export async function run(args: string[]): Promise<number> {
   if (command === 'serve')
     return serve(config, {
       warnings: [...cores.warnings, ...misspelt, ...exposureWarnings(config)],
-      runnerInput: await createRunnerInput(config, values, env),
+      input: await createInput(config, values, env),
     });
   for (const warning of misspelt) process.stderr.write(`sallyport: ${warning}\n`);
   if (command === 'init') return init(config, { name: values.name, key: env['SALLYPORT_BOOTSTRAP_API_KEY'] });
@@ -129,22 +129,22 @@ const LEVELS_WITH_REQUESTS: ReadonlySet<string> = new Set(['trace', 'debug', 'in
 
 type Served = {
   readonly warnings: readonly string[];
-  /** Undefined: the operator starts the runner, or another process of the platform. */
-  readonly runnerInput: RunnerInput | undefined;
+  /** Of the programs that the platform starts. Undefined: the operator starts them, or another process of the platform. */
+  readonly input: ParentInput | undefined;
 };
 
-async function createRunnerInput(
+async function createInput(
   config: PlatformConfig,
   values: Flags,
   env: NodeJS.ProcessEnv,
-): Promise<RunnerInput | undefined> {
-  if (!config.runner.isStarted || config.role === 'serve') return undefined;
+): Promise<ParentInput | undefined> {
+  if (config.role === 'serve') return undefined;
   const document = values.config === undefined ? {} : await readDocument(values.config);
   const given = { ...env, ...withFlags(values), SALLYPORT_PLATFORM_DATA_DIR: config.dataDirectory };
-  return toRunnerInput(document, given, new Set(platformVariables().map(({ name }) => name)));
+  return toParentInput(document, given, new Set(platformVariables().map(({ name }) => name)));
 }
 
-async function serve(config: PlatformConfig, { warnings, runnerInput }: Served): Promise<number> {
+async function serve(config: PlatformConfig, { warnings, input }: Served): Promise<number> {
   const sink = createFdSink(1);
   const log = createLog(config.logLevel, sink);
   for (const warning of warnings) log.warn(warning);
@@ -165,29 +165,17 @@ async function serve(config: PlatformConfig, { warnings, runnerInput }: Served):
     // A field that is undefined is left out.
     log.info({ api, metrics, database, role: config.role, pid: process.pid }, 'ready');
     const { pools } = await storage;
-    const isNeeded = async (): Promise<boolean> =>
-      (await pools.long.db.selectFrom('deployments').select('id').limit(1).executeTakeFirst()) !== undefined;
-    const input = runnerInput && withPlatformUrl(runnerInput, config, api);
-    const runner = input && startRunnerChild({ program, input, isNeeded, log, sink });
+    const children = input ? startPrograms(config, { input, api, program, pools, log, sink }) : [];
     const reason = await Promise.race([stopped, platform.ended.then(() => 'database' as const)]);
     if (reason === 'database') log.error('the database server ended by itself');
     else log.info('draining');
-    await runner?.close(reason === 'database' ? 0 : config.limits.drainMs);
+    const graceMs = reason === 'database' ? 0 : config.limits.drainMs;
+    await Promise.all(children.map((one) => one.close(graceMs)));
     await platform.close();
     return reason === 'database' ? 1 : 0;
   } finally {
     await sink.close();
   }
-}
-
-/** `api`: where this process listens, whatever port that was; undefined: it serves no API. */
-function withPlatformUrl(
-  input: RunnerInput,
-  { runner }: PlatformConfig,
-  api: string | undefined,
-): RunnerInput {
-  if (runner.platformUrl !== undefined || api === undefined) return input;
-  return { ...input, variables: { ...input.variables, SALLYPORT_PLATFORM_RUNNER_PLATFORM_URL: api } };
 }
 
 async function migrate(config: PlatformConfig): Promise<number> {

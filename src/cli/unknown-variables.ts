@@ -19,7 +19,7 @@ const furtherVariables: readonly string[] = [
   'SALLYPORT_HANDED_SECRETS',
   'SALLYPORT_OWN_THREADPOOL',
   'SALLYPORT_LAUNCHER_PID',
-  'SALLYPORT_RUNNER_INPUT',
+  'SALLYPORT_PARENT_INPUT',
   ...deployVariables,
   ...operatorVariables,
 ];

@@ -22,7 +22,12 @@ import {
 } from './settings/deployment-settings.ts';
 import { runnerSchema, runnerVariables, serverConnectionsOf, toRunnerSettings } from './runner-settings.ts';
 import { gatewaySettings, gatewayVariables, toGatewayConfig } from './settings/gateway-settings.ts';
-import { exportSettings, exportVariables, toExportConfig } from './settings/export-settings.ts';
+import {
+  exportConnectionsOf,
+  exportSettings,
+  exportVariables,
+  toExportConfig,
+} from './settings/export-settings.ts';
 import { toTraceConfig, traceSettings, traceVariables } from './settings/trace-settings.ts';
 import { file, limit, listenAddress, publicUrl } from './setting-schemas.ts';
 import { MIN_CONNECTIONS } from './store/pool-sizes.ts';
@@ -198,8 +203,11 @@ function toConfig(document: z.infer<typeof schema>, env: NodeJS.ProcessEnv) {
       ownerUrl: database.owner_url,
       /** Of one process: all pools together. */
       maxConnections: database.max_connections,
-      /** Of an embedded server: those of the runner and of all deployments, too. */
-      serverConnections: database.max_connections + serverConnectionsOf(document.runner),
+      /** Of an embedded server: those of the export worker, of the runner and of all deployments, too. */
+      serverConnections:
+        database.max_connections +
+        serverConnectionsOf(document.runner) +
+        exportConnectionsOf(document.exports),
       /** False in a database that one program has for itself, whose user must not get the privileges of the role of others. */
       hasRuntimeRole: true,
       /** False behind a pooler that gives each transaction another connection. */

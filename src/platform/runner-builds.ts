@@ -5,14 +5,15 @@ import { type BuildEnd, type Builder, createBuilder } from './builder/builder.ts
 import type { BuilderSettings } from './builder/settings.ts';
 import { openSecretMask } from './deployments/secret-mask.ts';
 import { openSourceStore, type SourcePlace } from './deployments/source-store.ts';
-import type { RunnerStorage } from './runner/program/storage.ts';
+import type { ProgramStorage } from './programs/program-storage.ts';
+import type { Pools } from './store/pools.ts';
 import type { Vault } from './vault/vault.ts';
 
 export type BuildParts = {
   readonly settings: BuilderSettings;
   /** Where the platform keeps what was uploaded. */
   readonly sources: SourcePlace;
-  readonly storage: Pick<RunnerStorage, 'pools' | 'notifications'>;
+  readonly storage: Pick<ProgramStorage<Pools>, 'pools' | 'notifications'>;
   readonly workloads: Workloads;
   readonly vault: Vault;
   /** Of all that it builds. */

@@ -30,9 +30,11 @@ import {
   removeLeftoverDirectories,
   type RunnerDirectories,
 } from './runner/program/directories.ts';
-import { openRunnerStorage, type RunnerStorage } from './runner/program/storage.ts';
 import { requireBuildHosts } from './runner/program/build-hosts.ts';
 import type { RunnerMetrics } from './runner/program/metrics.ts';
+import { RUNNER_CONNECTIONS } from './runner-settings.ts';
+import { openProgramStorage, type ProgramStorage } from './programs/program-storage.ts';
+import { openPools, type Pools } from './store/pools.ts';
 import { readMachineId } from './store/data-directory/machine-id.ts';
 import { checkMasterKeys } from './vault/master-key-registry.ts';
 import { createVault, type Vault } from './vault/vault.ts';
@@ -69,7 +71,7 @@ export async function openRunnerProgram(config: PlatformConfig, parts: RunnerPar
   );
   const workloads = opened.adopt(await openIsolated(config, parts, directories), (one) => one.close());
   await removeLeftoverDirectories(directories);
-  const storage = opened.adopt(await openRunnerStorage(config, migrationsOf(), log), (one) => one.close());
+  const storage = opened.adopt(await openStorage(config, log), (one) => one.close());
   await checkMasterKeys(storage.pools.writes, config.vault);
   const vault = createVault(config.vault);
   const metrics = await openMetrics(config, { storage, log }, opened);
@@ -99,6 +101,13 @@ export async function openRunnerProgram(config: PlatformConfig, parts: RunnerPar
   };
 }
 
+function openStorage(config: PlatformConfig, log: Log): Promise<ProgramStorage<Pools>> {
+  return openProgramStorage(config, {
+    ...{ migrations: migrationsOf(), log },
+    openPools: (options) => openPools({ ...options, maxConnections: RUNNER_CONNECTIONS }),
+  });
+}
+
 /** For workloads that are ended at once, and their sidecars. */
 const END_MS = 5_000;
 
@@ -122,7 +131,7 @@ function openIsolated(
   });
 }
 
-type Ground = { readonly storage: RunnerStorage; readonly log: Log };
+type Ground = { readonly storage: ProgramStorage<Pools>; readonly log: Log };
 
 async function openMetrics(
   { runner: { metricsListen } }: PlatformConfig,

@@ -1,5 +1,6 @@
 // The import rules. The tables in this file are the rules; ARCHITECTURE.md shows them.
 import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentServer } from '../../src/platform/agent-server/module.ts';
 import { modules } from '../../src/platform/modules.ts';
@@ -59,7 +60,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/accept': [...belowTunnel(), 'proxy/h1', 'proxy/tunnel'],
   admin: ['base'],
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
-  cli: [...VOCABULARY, 'proxy', 'sidecar', 'box-host', 'platform', 'platform/config'],
+  cli: [...VOCABULARY, 'proxy', 'sidecar', 'box-host', 'platform', 'platform/config', 'platform/programs'],
   main: ['base', 'cli', 'sidecar'],
   'box-host': [
     'base',
@@ -136,6 +137,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'gateway',
     'platform/agent-server',
   ],
+  // What a filter means: the language of traces and of exports.
+  'platform/traces/filter': ['base'],
+  'platform/traces': [...BELOW_MODULES, 'platform/module', 'platform/traces/filter', ...MODULES],
+  'platform/bulk-export': [...BELOW_MODULES, 'platform/module', 'platform/traces/filter', ...MODULES],
   'platform/sandboxes': [...BELOW_MODULES, 'gateway', 'platform/module', ...MODULES],
   // A program of its own: it builds, runs and reaches deployments.
   'platform/runner': [
@@ -148,8 +153,19 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'platform/deployment-gateway',
     ...MODULES,
   ],
+  // What runs beside the platform on its database.
+  'platform/programs': [
+    'base',
+    'platform',
+    'platform/store',
+    'platform/vault',
+    'platform/settings',
+    'platform/config',
+    ...MODULES,
+  ],
   platform: [
     'base',
+    'platform/programs',
     'platform/store',
     'platform/identity',
     'platform/audit',
@@ -273,6 +289,7 @@ const UNSEALING: readonly string[] = [
   'src/platform/deployments/deployment-secrets.ts',
   'src/platform/initialization.ts',
   'src/platform/platform.ts',
+  'src/platform/programs/export-worker-program.ts',
   'src/platform/runner-program.ts',
   'src/platform/proxy-documents/sealed-document.ts',
   'src/platform/sandboxes/box-secrets.ts',
@@ -329,6 +346,18 @@ function secretPaths(files: readonly SourceFile[]): readonly string[] {
       if (MODULES.includes(other) && !isOpen) found.push(`${path} -> ${to}`);
     }
   }
+  return found;
+}
+
+/** Every source that these import, at once or later, without what is only a type. */
+function loadedFrom(start: readonly string[]): ReadonlySet<string> {
+  const texts = new Map(sources.map(({ path, text }) => [path, text]));
+  const found = new Set(start);
+  for (const path of found)
+    for (const [, types, specifier = ''] of (texts.get(path) ?? '').matchAll(
+      /\b(?:import|export)( type)?\b(?:[^'";]*\bfrom)?\s*\(?\s*'(\.[^']+)'/g,
+    ))
+      if (types === undefined) found.add(join(dirname(path), specifier));
   return found;
 }
 
@@ -402,6 +431,19 @@ describe('the import rules', () => {
     expect(sources.length).toBeGreaterThan(10);
     const modules = new Set(sources.map(({ path }) => moduleOf(path)));
     expect([...modules].filter((module) => !(module in ALLOWED))).toEqual([]);
+  });
+
+  it('keep what writes files of exports out of every process that serves', () => {
+    const loaded = loadedFrom(['src/platform/platform.ts', 'src/cli/platform.ts', 'src/platform/modules.ts']);
+    expect(loaded.has('src/platform/bulk-export/exports/export-routes.ts')).toBe(true);
+    for (const writer of [
+      'files/run-export',
+      'files/parquet-file',
+      'files/file-upload',
+      'worker/export-worker',
+    ])
+      expect(loaded.has(`src/platform/bulk-export/${writer}.ts`), writer).toBe(false);
+    expect(loaded.has('src/platform/store/files/s3-upload.ts')).toBe(false);
   });
 
   it('let imports point down only', () => expect(climbs(sources)).toEqual([]));

@@ -1,6 +1,40 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/programs/export-worker-program.ts': 'test/cli/platform/export-worker.test.ts',
+  'src/cli/platform/started-programs.ts': 'test/cli/platform/export-worker.test.ts',
+  'src/cli/command/export-worker-command.ts': 'test/cli/platform/export-worker.test.ts',
+  'src/platform/bulk-export/contract.ts': 'test/platform/bulk-export/worker/export-worker.test.ts',
+  'src/platform/bulk-export/worker/export-task.ts': 'test/platform/bulk-export/worker/export-worker.test.ts',
+  'src/platform/bulk-export/worker/run-attempt.ts': 'test/platform/bulk-export/worker/export-worker.test.ts',
+  'src/platform/bulk-export/scheduling/clock.ts':
+    'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
+  'src/platform/bulk-export/scheduling/export-stopping.ts':
+    'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
+  'src/platform/bulk-export/scheduling/held-credentials.ts':
+    'test/platform/bulk-export/scheduling/run-ending.test.ts',
+  'src/platform/bulk-export/scheduling/left-uploads.ts':
+    'test/platform/bulk-export/worker/export-worker.test.ts',
+  'src/platform/bulk-export/scheduling/run-lease.ts':
+    'test/platform/bulk-export/scheduling/run-ending.test.ts',
+  'src/platform/bulk-export/scheduling/workspace-turn.ts':
+    'test/platform/bulk-export/scheduling/run-ending.test.ts',
+  'src/platform/bulk-export/scheduling/upkeep-job.ts': 'test/platform/audit-maintenance/module.test.ts',
+  'src/platform/bulk-export/exports/export-cancelling.ts':
+    'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/export-creation.ts':
+    'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/export-reading.ts':
+    'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/export-record.ts':
+    'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/export-rows.ts':
+    'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/export-schema.ts':
+    'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/run-path.ts': 'test/platform/bulk-export/exports/export-routes.test.ts',
+  'src/platform/bulk-export/exports/export-time.ts':
+    'test/platform/bulk-export/exports/export-window.test.ts',
   'src/platform/bulk-export/files/column-values.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/export-task.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/export-limits.ts': 'test/platform/bulk-export/files/run-export.test.ts',
@@ -125,10 +159,10 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/runner/fleet/retirement.ts': 'test/platform/runner/fleet/fleet.test.ts',
   'src/platform/setting-schemas.ts': 'test/platform/config.test.ts',
   'src/platform/runner-program.ts': 'test/cli/platform/runner.test.ts',
-  'src/platform/runner/program/storage.ts': 'test/cli/platform/runner.test.ts',
+  'src/platform/programs/program-storage.ts': 'test/cli/platform/runner.test.ts',
   'src/platform/runner/program/directories.ts': 'test/cli/platform/runner.test.ts',
   'src/cli/platform/parent-input.ts': 'test/cli/platform/runner.test.ts',
-  'src/cli/platform/runner-child.ts': 'test/cli/platform/runner.test.ts',
+  'src/cli/platform/program-child.ts': 'test/cli/platform/runner.test.ts',
   'src/cli/command/runner-command.ts': 'test/cli/command/help.test.ts',
   'src/platform/runner/runner-lease.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/upkeep.ts': 'test/platform/runner/runner.test.ts',
@@ -569,8 +603,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/runs/run-writing.ts': 'test/platform/traces/access/run-access.test.ts',
   'src/platform/traces/ingestion/run-schema.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/single-run.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
-  'src/platform/settings/export-settings.ts':
-    'test/platform/bulk-export/destinations/destination-routes.test.ts',
   'src/platform/settings/gateway-settings.ts': 'test/platform/config.test.ts',
   'src/platform/settings/trace-settings.ts': 'test/platform/config.test.ts',
   'src/platform/traces/projects/project-schema.ts': 'test/platform/traces/projects/project-routes.test.ts',

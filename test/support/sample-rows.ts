@@ -145,6 +145,18 @@ const STATEMENTS: Readonly<Record<number, string>> = {
     insert into export_credentials (destination_id, workspace_id, version, sealed)
       values ('00000000-0000-4000-8000-0000000000e1', '${WORKSPACE}', 1, '\\x0f');
   `,
+  30: `
+    insert into exports (id, workspace_id, destination_id, session_id, status, start_time, end_time, format_version,
+        compression, created_at, updated_at)
+      select '00000000-0000-4000-8000-0000000000e2', '${WORKSPACE}', '00000000-0000-4000-8000-0000000000e1', id, 'CREATED',
+        '2026-01-01T00:00:00.000000Z', '2026-01-02T00:00:00.000000Z', 'v1', 'gzip', now(), now()
+      from trace_projects where name = 'default';
+    insert into export_runs (id, workspace_id, export_id, destination_id, status, window_start, window_end, due_at,
+        created_at, updated_at)
+      values ('00000000-0000-4000-8000-0000000000e3', '${WORKSPACE}', '00000000-0000-4000-8000-0000000000e2',
+        '00000000-0000-4000-8000-0000000000e1', 'CREATED', '2026-01-01T00:00:00.000000Z', '2026-01-02T00:00:00.000000Z',
+        now(), now(), now());
+  `,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -4,6 +4,7 @@ import { toLocKey } from '../../base/schema.ts';
 import { agentServerCommand } from './agent-server-command.ts';
 import type { CommandDeclaration } from './declaration.ts';
 import { deployCommand } from './deploy-command.ts';
+import { exportWorkerCommand } from './export-worker-command.ts';
 import {
   caCommand,
   checkCommand,
@@ -39,6 +40,7 @@ export const allCommands: readonly CommandDeclaration[] = [
   platformCommand,
   auditCommand,
   runnerCommand,
+  exportWorkerCommand,
   agentServerCommand,
   deployCommand,
 ];

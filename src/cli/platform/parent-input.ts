@@ -1,12 +1,12 @@
-// What a platform hands to its runner on a pipe: settings, which may contain a password, and the variables of other programs that the runner
-// uses. The pipe stays open as long as the platform lives, however it ends.
+// What a platform hands to a program that it starts, on a pipe: settings, which may contain a password, and the variables of other programs
+// that it uses. The pipe stays open as long as the platform lives, however it ends.
 import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { z } from '../../base/schema.ts';
 
 /** Names the descriptor. */
-export const RUNNER_INPUT_VARIABLE = 'SALLYPORT_RUNNER_INPUT';
-export const RUNNER_INPUT_DESCRIPTOR = 3;
+export const PARENT_INPUT_VARIABLE = 'SALLYPORT_PARENT_INPUT';
+export const PARENT_INPUT_DESCRIPTOR = 3;
 
 const schema = z.strictObject({
   /** Of the config file. */
@@ -16,17 +16,17 @@ const schema = z.strictObject({
   /** Of package managers, and of the client of S3. */
   environment: z.record(z.string(), z.string()),
 });
-export type RunnerInput = z.output<typeof schema>;
+export type ParentInput = z.output<typeof schema>;
 
 /** Variables that package managers, which read theirs in any case, and the client of S3 read. They may contain a password. */
 const OF_PROGRAMS = /^(?:AWS_|(?:npm_config_|PIP_)|(?:XDG_CONFIG_(?:HOME|DIRS)|VIRTUAL_ENV)$)/i;
 
 /** `env`: with the flags of the platform, as their variables. `names`: of the variables that set something. */
-export function toRunnerInput(
+export function toParentInput(
   document: unknown,
   env: NodeJS.ProcessEnv,
   names: ReadonlySet<string>,
-): RunnerInput {
+): ParentInput {
   const choose = (isChosen: (name: string) => boolean): Record<string, string> =>
     Object.fromEntries(
       Object.entries(env).flatMap(([name, value]) =>
@@ -42,18 +42,18 @@ export function toRunnerInput(
 
 const MAX_CHARS = 4 * 1024 * 1024;
 
-export function writeRunnerInput(pipe: Writable, input: RunnerInput): void {
+export function writeParentInput(pipe: Writable, input: ParentInput): void {
   pipe.write(`${JSON.stringify(input)}\n`);
 }
 
 export type ParentLink = {
-  readonly input: RunnerInput;
+  readonly input: ParentInput;
   /** Resolves when the platform is gone. */
   readonly ended: Promise<void>;
 };
 
 /** Rejects when the platform is gone before it has said what is to run. */
-export async function readRunnerInput(descriptor: number): Promise<ParentLink> {
+export async function readParentInput(descriptor: number): Promise<ParentLink> {
   // No stream of files: its reading thread would wait for the platform, and the end of this process for that thread.
   const pipe = new Socket({ fd: descriptor, readable: true, writable: false }).setEncoding('utf8');
   const line = Promise.withResolvers<string>();
@@ -65,7 +65,7 @@ export async function readRunnerInput(descriptor: number): Promise<ParentLink> {
     if (waiting.includes('\n')) line.resolve(waiting);
   });
   const onGone = (): void => {
-    line.reject(new Error('the platform that started this runner is gone'));
+    line.reject(new Error('the platform that started this program is gone'));
     ended.resolve();
   };
   pipe.on('end', onGone).on('error', onGone).on('close', onGone);

@@ -17,7 +17,7 @@ import { formatIssues } from '../issue-lines.ts';
 import { packageRoot } from '../package-root.ts';
 import { misspeltVariables } from '../platform.ts';
 import { findBuildHostIssues } from './build-hosts.ts';
-import { type ParentLink, readRunnerInput, RUNNER_INPUT_VARIABLE } from './parent-input.ts';
+import { type ParentLink, readParentInput, PARENT_INPUT_VARIABLE } from './parent-input.ts';
 import { preventCoreDumps } from '../process/core-dumps.ts';
 import { refuseRuntimeSwitches } from '../process/runtime-switches.ts';
 import { waitForSignal } from '../process/stop-signal.ts';
@@ -31,8 +31,8 @@ export async function run(args: string[]): Promise<number> {
   // Before anything that can fail: secrets that are not claimed stay behind in a file.
   const { operators } = claimSecrets(process.env);
   const { values } = parseCommandLine(runnerCommand, args);
-  const descriptor = process.env[RUNNER_INPUT_VARIABLE];
-  const parent = descriptor === undefined ? undefined : await readRunnerInput(Number(descriptor));
+  const descriptor = process.env[PARENT_INPUT_VARIABLE];
+  const parent = descriptor === undefined ? undefined : await readParentInput(Number(descriptor));
   const config = await readConfig(values, parent, { ...process.env, ...operators });
   if (config === undefined) return 2;
   const cores = preventCoreDumps();

@@ -30,7 +30,7 @@ export type Meters = {
     name: string,
     help: string,
     labels: readonly string[],
-  ): (values: Readonly<Record<string, string>>) => void;
+  ): (values: Readonly<Record<string, string>>, amount?: number) => void;
   gauge(name: string, help: string, read: () => number): void;
 };
 
@@ -101,7 +101,7 @@ function metricsOf(register: Registry): ProcessMetrics {
   return {
     counter(name, help, labels) {
       const made = new Counter({ name: `${PREFIX}${name}`, help, labelNames: [...labels], registers });
-      return (values) => made.inc(values);
+      return (values, amount = 1) => made.inc(values, amount);
     },
     seconds(name, help, labels) {
       const labelNames = [...labels];

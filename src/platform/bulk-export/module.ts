@@ -1,9 +1,23 @@
-// Bulk exports: traces written as Parquet files into the buckets of tenants.
+// Bulk exports: traces written as Parquet files into the buckets of tenants. Their runs are executed by a process of their own, whose
+// program is `export-worker-program.ts`.
 import type { Module } from '../module.ts';
 import { createDestinationRoutes } from './destinations/destination-routes.ts';
+import { createExportRoutes } from './exports/export-routes.ts';
+import { createExportUpkeep } from './scheduling/upkeep-job.ts';
+
+const upkeep = createExportUpkeep();
 
 export const bulkExport: Module = {
   name: 'bulk-export',
-  routes: (wiring) => createDestinationRoutes(wiring),
-  migrations: [new URL('./migrations/0029-export-destinations.sql', import.meta.url)],
+  // Those of destinations first: an export has its id in the place of their name.
+  routes: (wiring) => [...createDestinationRoutes(wiring), ...createExportRoutes(wiring)],
+  jobs: [upkeep.job],
+  migrations: [
+    new URL('./migrations/0029-export-destinations.sql', import.meta.url),
+    new URL('./migrations/0030-exports.sql', import.meta.url),
+  ],
+  async start({ config }) {
+    upkeep.begin(config.exports.rules);
+    return undefined;
+  },
 };

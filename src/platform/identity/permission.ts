@@ -11,6 +11,8 @@ const inWorkspace = [
   'runs:create',
   'runs:read',
   'projects:delete',
+  'exports:create',
+  'exports:read',
 ] as const;
 const administerWorkspace = ['WORKSPACES_MANAGE', ...inWorkspace] as const;
 const operateOrganization = ['organization:manage', 'organization:read', ...administerWorkspace] as const;
@@ -33,7 +35,7 @@ export type OrganizationRole = keyof typeof organizationRoles;
 export const workspaceRoles = {
   WORKSPACE_ADMIN: administerWorkspace,
   WORKSPACE_USER: inWorkspace,
-  WORKSPACE_VIEWER: ['workspaces:read', 'deployments:read', 'sandboxes:read', 'runs:read'],
+  WORKSPACE_VIEWER: ['workspaces:read', 'deployments:read', 'sandboxes:read', 'runs:read', 'exports:read'],
 } as const satisfies Roles<string>;
 export type WorkspaceRole = keyof typeof workspaceRoles;
 

@@ -2,9 +2,10 @@
 import { DomainError } from '../../base/domain-error.ts';
 import { z } from '../../base/schema.ts';
 import type { Page } from '../api/paging.ts';
+import { cancelExportsOf } from '../bulk-export/contract.ts';
 import type { Organization } from '../identity/authentication.ts';
 import { lockOrganization } from '../identity/organization-lock.ts';
-import { type Database, isDuplicate } from '../store/database.ts';
+import { type Database, isDuplicate, type Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import { time } from './fields.ts';
 
@@ -96,9 +97,10 @@ export async function renameWorkspace(trx: Database, organizationId: string, id:
   }
 }
 
-/** Deletes its keys and everything in it too. An organization must keep one workspace. */
-export async function deleteWorkspace(trx: Database, organizationId: string, id: string): Promise<void> {
+/** Deletes its keys and everything in it too; its bulk exports are cancelled first. An organization must keep one workspace. */
+export async function deleteWorkspace(trx: Transaction, organizationId: string, id: string): Promise<void> {
   await lockOrganization(trx, organizationId);
+  await cancelExportsOf(trx, { organizationId, workspaceId: id });
   await trx
     .deleteFrom('workspaces')
     .where('organization_id', '=', organizationId)

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { Secret } from '../../base/secret.ts';
 import { mintKey } from '../identity/api-key.ts';
-import type { Database, Transaction } from '../store/database.ts';
+import type { Database, Reader, Transaction } from '../store/database.ts';
 import type { Fixed } from '../store/sql.ts';
 
 declare module '../store/tables.ts' {
@@ -149,4 +149,14 @@ export type RunPageColumn = keyof PagedRun;
 export function toCursor({ id, start_time: micros }: Pick<PagedRun, 'id' | 'start_time'>): RunCursor {
   const seconds = new Date(Number(micros.slice(0, -6) || '0') * 1000).toISOString().slice(0, 19);
   return { start_time: `${seconds}.${micros.slice(-6).padStart(6, '0')}Z`, id };
+}
+
+export async function hasTracingProject(db: Reader, workspaceId: string, id: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('trace_projects')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return found !== undefined;
 }

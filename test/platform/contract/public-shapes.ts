@@ -168,6 +168,25 @@ export const publicShapes: Readonly<Record<string, Schema>> = {
     },
     {},
   ),
+  BulkExport: objectOf(
+    {
+      ...{ id: uuid, tenant_id: uuid, bulk_export_destination_id: uuid, session_id: uuid, status: text },
+      ...{ start_time: time, created_at: time, updated_at: time, format: text, format_version: text },
+      compression: text,
+    },
+    {
+      ...{ end_time: orNull(time), filter: orNull(text), interval_hours: orNull(whole) },
+      ...{ export_fields: orNull(listOf(text)), finished_at: orNull(time) },
+      source_bulk_export_id: orNull(uuid),
+    },
+  ),
+  BulkExportRun: objectOf(
+    {
+      ...{ id: uuid, bulk_export_id: uuid, status: text, retry_number: whole, start_time: time },
+      ...{ end_time: time, created_at: time, updated_at: time, metadata: { type: 'object' } },
+    },
+    { errors: orNull({ type: 'object' }), finished_at: orNull(time) },
+  ),
   Feedback: objectOf(
     { id: uuid, key: text, created_at: time, modified_at: time },
     {

@@ -7,6 +7,9 @@ import { sealDocument } from '../../../src/platform/proxy-documents/sealed-docum
 import { placeOfProfile } from '../../../src/platform/proxy-profiles/contract.ts';
 import { mergeRuns, partOf } from '../traces/store/trace-scene.ts';
 import { destinationConfig } from '../../../src/platform/bulk-export/destinations/destination-schema.ts';
+import { createExport } from '../../../src/platform/bulk-export/exports/export-creation.ts';
+import { createExportSchema } from '../../../src/platform/bulk-export/exports/export-schema.ts';
+import { databaseClock } from '../../../src/platform/bulk-export/scheduling/clock.ts';
 import { createDestination } from '../../../src/platform/bulk-export/destinations/destinations.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import type { PlatformApi } from '../../support/platform-api.ts';
@@ -76,6 +79,13 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   ],
   feedback_id: [{ under: '/api/v1/feedback/', make: addFeedback }],
   destination_id: [{ under: '/api/v1/bulk-exports/', make: addDestination }],
+  bulk_export_id: [{ under: '/api/v1/bulk-exports/', make: addExport }],
+  export_run_id: [
+    {
+      under: '/api/v1/bulk-exports/',
+      make: (scene, { bulk_export_id: id }) => findExportRun(scene, id),
+    },
+  ],
   // There are none: each is as unknown as any other.
   registry_id: [{ under: '/v2/sandboxes/', isFree: true, make: async () => randomUUID() }],
   pat_id: [
@@ -120,6 +130,9 @@ const inBodies: Readonly<Record<string, Omit<Fixture, 'under'>>> = {
   id: { make: addProject },
   session_ids: { make: addProject },
   session: { make: addProject },
+  session_id: { make: addProject },
+  bulk_export_destination_id: { make: addDestination },
+  source_bulk_export_id: { make: addExport },
 };
 
 /** The role with the fewest permissions, so that no caller is rejected for escalation. */
@@ -167,6 +180,11 @@ const fixed: Readonly<Record<string, (schema: JsonSchema, given: unknown) => unk
   // Of queries of runs.
   ...{ filter: () => 'eq(name, "a")', trace_filter: () => null, tree_filter: () => 'search("a")' },
   ...{ search_filter: () => null, cursor: () => null },
+  // Of an export, whose window has an end, and whose project is named.
+  start_time: ({ description }, given) => (description === EXPORT_START ? '2026-01-01T00:00:00Z' : given),
+  end_time: ({ description }, given) => (description === EXPORT_END ? '2026-01-02T12:00:00Z' : given),
+  interval_hours: () => null,
+  export_fields: () => ['id', 'name'],
   // Of a destination, whose endpoint must exist.
   config: (schema, given) => (schema.properties?.['bucket_name'] === undefined ? given : givenConfig()),
   // Not those of the installation.
@@ -298,6 +316,27 @@ async function addDestination({ api, tenant }: Scene): Promise<string> {
     const credentials = { access_key_id: 'AKIAEXAMPLE', secret_access_key: secret };
     return (await createDestination(write, { display_name: 'bucket', config, credentials })).id;
   });
+}
+
+const EXPORT_START = 'Runs that start then or later';
+const EXPORT_END = 'Runs that start before; absent with interval_hours';
+
+async function addExport(scene: Scene): Promise<string> {
+  const { api, tenant } = scene;
+  const given = createExportSchema('gzip').parse({
+    ...{ bulk_export_destination_id: await addDestination(scene), session_id: await addProject(scene) },
+    ...{ start_time: '2026-01-01T00:00:00Z', end_time: '2026-01-03T00:00:00Z' },
+  });
+  const quotas = { creationsPerHour: undefined, schedules: undefined };
+  const { id } = await api.database.owner.write((trx) =>
+    createExport({ trx, workspaceId: tenant.workspaceId, clock: databaseClock, quotas }, given),
+  );
+  return id;
+}
+
+async function findExportRun({ api }: Scene, exportId = ''): Promise<string> {
+  const runs = api.database.owner.db.selectFrom('export_runs').select('id');
+  return idOf(await runs.where('export_id', '=', exportId).limit(1).execute());
 }
 
 async function addListener({ api, tenant }: Scene): Promise<string> {

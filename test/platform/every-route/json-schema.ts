@@ -25,6 +25,7 @@ export type JsonSchema = {
   readonly maxProperties?: number;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
+  readonly description?: string;
 };
 
 /** Keywords that do not affect validity. */

@@ -5,6 +5,7 @@ import { noWorkspace } from '../../identity/authorization.ts';
 import type { Reader, Transaction } from '../../store/database.ts';
 import { type Fixed, type Generated, sql } from '../../store/sql.ts';
 import type { Vault } from '../../vault/vault.ts';
+import { releaseCredentials } from '../scheduling/held-credentials.ts';
 import { credentialKeys, storeCredentials } from './credentials.ts';
 import type { Credentials, DestinationConfig } from './destination-schema.ts';
 
@@ -78,12 +79,7 @@ export async function replaceCredentials(write: Write, id: string, credentials: 
     .executeTakeFirstOrThrow(noDestination);
   const version = Number(row.credentials_version);
   await storeCredentials(write, { workspaceId, destinationId: id, version }, credentials);
-  await trx
-    .deleteFrom('export_credentials')
-    .where('workspace_id', '=', workspaceId)
-    .where('destination_id', '=', id)
-    .where('version', '<', version)
-    .execute();
+  await releaseCredentials(trx, id);
   return toDestination(row);
 }
 

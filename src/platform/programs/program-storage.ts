@@ -1,32 +1,37 @@
-// The database of the platform for a runner: the server that DATABASE_URL names, or the embedded one that a platform runs. Its schema is
+// The database of the platform for a program beside it: the server that DATABASE_URL names, or the embedded one that a platform runs. Its schema is
 // brought up to date by the platform.
 import { join } from 'node:path';
-import { InputError } from '../../../base/input-error.ts';
-import { describeBug, type Log } from '../../../base/log.ts';
-import type { PlatformConfig } from '../../config.ts';
-import { RUNNER_CONNECTIONS } from '../../runner-settings.ts';
-import { createAvailability } from '../../store/availability.ts';
-import { type Connections, parseConnections } from '../../store/connection.ts';
-import { findRunningConnections } from '../../store/embedded/postgres-server.ts';
-import { isCurrent } from '../../store/migrate.ts';
-import type { Migration } from '../../store/migration.ts';
-import { openPools, type Pools } from '../../store/pools.ts';
-import { type Notifications, openNotifications } from '../../store/postgres/notifications.ts';
+import { InputError } from '../../base/input-error.ts';
+import { describeBug, type Log } from '../../base/log.ts';
+import type { PlatformConfig } from '../config.ts';
+import { createAvailability } from '../store/availability.ts';
+import { type Connections, parseConnections } from '../store/connection.ts';
+import { findRunningConnections } from '../store/embedded/postgres-server.ts';
+import { isCurrent } from '../store/migrate.ts';
+import type { Migration } from '../store/migration.ts';
+import type { DatabaseOptions } from '../store/database.ts';
+import { type Notifications, openNotifications } from '../store/postgres/notifications.ts';
 
-export type RunnerStorage = Connections & {
-  readonly pools: Pools;
+export type ProgramStorage<P> = Connections & {
+  readonly pools: P;
   readonly notifications: Notifications;
   close(): Promise<void>;
 };
 
 type Installation = Pick<PlatformConfig, 'database' | 'dataDirectory'>;
 
+export type ProgramStorageParts<P> = {
+  readonly migrations: readonly Migration[];
+  readonly log: Log;
+  /** Opens no connection before the first query. */
+  openPools(options: Omit<DatabaseOptions, 'limits' | 'maxConnections'>): P;
+};
+
 /** Throws an InputError that says what the operator must change. */
-export async function openRunnerStorage(
+export async function openProgramStorage<P extends { close(): Promise<void> }>(
   config: Installation,
-  migrations: readonly Migration[],
-  log: Log,
-): Promise<RunnerStorage> {
+  { migrations, log, openPools }: ProgramStorageParts<P>,
+): Promise<ProgramStorage<P>> {
   const connections = await findServer(config);
   const { connection } = connections;
   if (!(await isCurrent(connection, migrations)))
@@ -40,8 +45,7 @@ export async function openRunnerStorage(
   };
   const { hasNamedStatements } = config.database;
   const pools = openPools({
-    ...{ connection, ...availability, onError },
-    ...{ maxConnections: RUNNER_CONNECTIONS, hasNamedStatements },
+    ...{ connection, ...availability, onError, hasNamedStatements },
   });
   const notifications = openNotifications({
     ...{ connection, onLost: onError },
@@ -63,7 +67,7 @@ async function findServer({ database, dataDirectory }: Installation): Promise<Co
     const found = await findRunningConnections(join(dataDirectory, 'database'));
     if (typeof found !== 'string') return found;
     throw new InputError(
-      `No platform runs on ${dataDirectory}, whose database the runner needs: start it first, or set DATABASE_URL`,
+      `No platform runs on ${dataDirectory}, whose database this program needs: start it first, or set DATABASE_URL`,
     );
   }
   const owner = { name: 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL', value: ownerUrl ?? '' };

@@ -1,4 +1,4 @@
-// The runner as a child of the platform: started as soon as there is a deployment, started again when it ends, and ended with the platform,
+// A program as a child of the platform: started as soon as it has something to do, started again when it ends, and ended with the platform,
 // however that ends. It is given its settings on a pipe, because arguments and environment of a process can be read by others.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -7,24 +7,27 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Log, LogSink } from '../../base/log.ts';
 import { inheritedVariables } from '../../base/variables/inherited-variables.ts';
 import {
-  RUNNER_INPUT_DESCRIPTOR,
-  RUNNER_INPUT_VARIABLE,
-  type RunnerInput,
-  writeRunnerInput,
+  PARENT_INPUT_DESCRIPTOR,
+  PARENT_INPUT_VARIABLE,
+  type ParentInput,
+  writeParentInput,
 } from './parent-input.ts';
 
-export type RunnerChildOptions = {
-  /** The command that `runner` is appended to. */
+export type ProgramChildOptions = {
+  /** The command that the name of the one to run is appended to. */
   readonly program: readonly string[];
-  readonly input: RunnerInput;
-  /** Whether there is a deployment. */
+  readonly command: 'runner' | 'export-worker';
+  /** In the log. */
+  readonly title: string;
+  readonly input: ParentInput;
+  /** Whether there is something to do. */
   isNeeded(): Promise<boolean>;
   readonly log: Log;
   /** For the lines of its log. */
   readonly sink: Pick<LogSink, 'write'>;
 };
 
-export type RunnerChild = {
+export type ProgramChild = {
   /** Resolves when it has ended: after `graceMs` at the latest. */
   close(graceMs: number): Promise<void>;
 };
@@ -36,7 +39,7 @@ const STABLE_MS = 60_000;
 const KILL_MS = 5_000;
 
 /** Returns at once. */
-export function startRunnerChild(options: RunnerChildOptions): RunnerChild {
+export function startProgramChild(options: ProgramChildOptions): ProgramChild {
   const closing = new AbortController();
   let child: ChildProcess | undefined;
   const running = keep(options, closing.signal, (started) => (child = started));
@@ -45,7 +48,7 @@ export function startRunnerChild(options: RunnerChildOptions): RunnerChild {
       closing.abort();
       child?.kill('SIGTERM');
       const kill = (): void => {
-        options.log.error('the runner of deployments did not end in its time: it is killed');
+        options.log.error(`${options.title} did not end in its time: it is killed`);
         child?.kill('SIGKILL');
       };
       const timer = setTimeout(kill, graceMs + KILL_MS);
@@ -57,7 +60,7 @@ export function startRunnerChild(options: RunnerChildOptions): RunnerChild {
 
 /** Resolves when it is not wanted any more, and has ended. */
 async function keep(
-  options: RunnerChildOptions,
+  options: ProgramChildOptions,
   signal: AbortSignal,
   onStarted: (child: ChildProcess) => void,
 ): Promise<void> {
@@ -71,10 +74,7 @@ async function keep(
     const { code, signal: killedBy, lastError } = await ended;
     if (signal.aborted) return;
     if (performance.now() - beganMs >= STABLE_MS) pauseMs = FIRST_PAUSE_MS;
-    options.log.error(
-      { code, signal: killedBy, reason: lastError, pauseMs },
-      'the runner of deployments ended',
-    );
+    options.log.error({ code, signal: killedBy, reason: lastError, pauseMs }, `${options.title} ended`);
     await pause(pauseMs);
     pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
   }
@@ -88,30 +88,30 @@ type Ended = {
 };
 
 function run(
-  { program, input, sink, log }: RunnerChildOptions,
+  { program, command, input, sink, log }: ProgramChildOptions,
   onStarted: (child: ChildProcess) => void,
 ): Promise<Ended> {
   const [file = '', ...args] = program;
   const stateHome = process.env['XDG_STATE_HOME'];
-  const child = spawn(file, [...args, 'runner'], {
+  const child = spawn(file, [...args, command], {
     cwd: '/',
     env: {
       ...inheritedVariables(),
       ...(stateHome !== undefined && { XDG_STATE_HOME: stateHome }),
-      [RUNNER_INPUT_VARIABLE]: String(RUNNER_INPUT_DESCRIPTOR),
+      [PARENT_INPUT_VARIABLE]: String(PARENT_INPUT_DESCRIPTOR),
     },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
   onStarted(child);
-  const pipe = child.stdio[RUNNER_INPUT_DESCRIPTOR] as Writable;
+  const pipe = child.stdio[PARENT_INPUT_DESCRIPTOR] as Writable;
   // It may end before it has read everything.
   pipe.on('error', () => undefined);
-  writeRunnerInput(pipe, input);
+  writeParentInput(pipe, input);
   createInterface({ input: child.stdout as Readable }).on('line', (line) => sink.write(`${line}\n`));
   let lastError: string | undefined;
   createInterface({ input: child.stderr as Readable }).on('line', (line) => {
     lastError = line;
-    log.warn({ line }, 'runner');
+    log.warn({ line }, command);
   });
   return new Promise((resolve) => {
     child.once('error', ({ message }) => resolve({ code: null, signal: null, lastError: message }));

@@ -1,0 +1,155 @@
+// What happens to exports without a request or a worker that says so: attempts whose worker is gone, or that do not end, are ended, exports
+// end with their time, and schedules make the next export. Every process may do it, and several at once: each change is decided under
+// the lock of its workspace.
+import type { Database, Store, Transaction } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
+import { insertExport } from '../exports/export-creation.ts';
+import { EXPORT_COLUMNS } from '../exports/export-reading.ts';
+import { dueAt, intervalFrom } from '../exports/export-window.ts';
+import { addMs, type Clock } from './clock.ts';
+import { stopExport } from './export-stopping.ts';
+import { endAttempt, type RetryRules } from './run-ending.ts';
+import { lockExportsOf } from './workspace-turn.ts';
+
+export type UpkeepRules = RetryRules & {
+  /** Of one attempt of a run, and of an export from the beginning of its first run. */
+  readonly runTimeoutMs: number;
+  readonly exportTimeoutMs: number;
+};
+
+export type UpkeepParts = { readonly store: Store; readonly clock: Clock; readonly rules: UpkeepRules };
+
+/** What was done, for the log. */
+export type Upkept = { readonly interrupted: number; readonly timedOut: number; readonly scheduled: number };
+
+export async function keepExports(parts: UpkeepParts): Promise<Upkept> {
+  return {
+    interrupted: await endLostAttempts(parts),
+    timedOut: await endLateExports(parts),
+    scheduled: await makeDueExports(parts),
+  };
+}
+
+/** Of one pass: the next one goes on. */
+const MAX_AT_ONCE = 100;
+
+/** A worker ends an attempt itself when its time is over. One that does not within this is ended without it. */
+const OVERTIME_MS = 60_000;
+export const RUN_TIMED_OUT = 'The run timed out: narrow its dates, add a filter or export fewer fields';
+
+type Lost = {
+  readonly id: string;
+  readonly workspace_id: string;
+  readonly lease_id: string;
+  readonly is_late: boolean;
+};
+
+async function endLostAttempts({ store, clock, rules }: UpkeepParts): Promise<number> {
+  const now = await clock(store.db);
+  const lateSince = addMs(now, -(rules.runTimeoutMs + OVERTIME_MS));
+  const { rows } = await sql<Lost>`
+    select id, workspace_id, lease_id, attempt_at < ${lateSince} as is_late from export_runs
+    where status = 'RUNNING' and (lease_until < ${now} or attempt_at < ${lateSince})
+    limit ${MAX_AT_ONCE}`.execute(store.db);
+  let ended = 0;
+  for (const { id: runId, workspace_id: workspaceId, lease_id: leaseId, is_late: isLate } of rows) {
+    const isEnded = await store.write(async (trx) => {
+      if (!(await lockExportsOf(trx, workspaceId))) return false;
+      const at = await clock(trx);
+      if (!isLate && !(await isExpired(trx, { runId, leaseId, at }))) return false;
+      const end = isLate
+        ? ({ is: 'failed', isRetryable: true, message: RUN_TIMED_OUT } as const)
+        : ({ is: 'interrupted' } as const);
+      return (await endAttempt(trx, { workspaceId, runId, leaseId, now: at, rules }, end)) !== undefined;
+    });
+    if (isEnded) ended += 1;
+  }
+  return ended;
+}
+
+/** It may have been renewed meanwhile. */
+async function isExpired(
+  trx: Transaction,
+  { runId, leaseId, at }: { readonly runId: string; readonly leaseId: string; readonly at: Date },
+): Promise<boolean> {
+  const row = await trx
+    .selectFrom('export_runs')
+    .select('id')
+    .where('id', '=', runId)
+    .where('lease_id', '=', leaseId)
+    .where('lease_until', '<', at)
+    .forUpdate()
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+async function endLateExports({ store, clock, rules }: UpkeepParts): Promise<number> {
+  const late = await findIds(
+    store.db,
+    sql`status = 'RUNNING' and started_at < ${addMs(await clock(store.db), -rules.exportTimeoutMs)}`,
+  );
+  let ended = 0;
+  for (const { id: exportId, workspace_id: workspaceId, destination_id: destinationId } of late) {
+    const isEnded = await store.write(async (trx) => {
+      if (!(await lockExportsOf(trx, workspaceId))) return false;
+      const found = await trx
+        .selectFrom('exports')
+        .select('status')
+        .where('id', '=', exportId)
+        .executeTakeFirst();
+      if (found === undefined) return false;
+      const of = { workspaceId, exportId, destinationId, status: found.status };
+      return stopExport(trx, { ...of, now: await clock(trx), move: 'time_out' });
+    });
+    if (isEnded) ended += 1;
+  }
+  return ended;
+}
+
+async function findIds(db: Database, condition: ReturnType<typeof sql>) {
+  const { rows } = await sql<{ id: string; workspace_id: string; destination_id: string }>`
+    select id, workspace_id, destination_id from exports where ${condition}
+    order by created_at limit ${MAX_AT_ONCE}`.execute(db);
+  return rows;
+}
+
+/** One of each schedule: one that has several to make gets the others in the next passes. */
+async function makeDueExports({ store, clock }: UpkeepParts): Promise<number> {
+  const due = await findIds(
+    store.db,
+    sql`status = 'INTERVALSCHEDULED' and next_due_at <= ${await clock(store.db)}`,
+  );
+  let made = 0;
+  for (const { id, workspace_id: workspaceId } of due)
+    if (await store.write((trx) => makeNext(trx, { id, workspaceId, clock }))) made += 1;
+  return made;
+}
+
+type Scheduled = { readonly id: string; readonly workspaceId: string; readonly clock: Clock };
+
+async function makeNext(trx: Transaction, { id, workspaceId, clock }: Scheduled): Promise<boolean> {
+  if (!(await lockExportsOf(trx, workspaceId))) return false;
+  const now = await clock(trx);
+  const schedule = await trx
+    .selectFrom('exports')
+    .select([...EXPORT_COLUMNS, 'next_start'])
+    .where('id', '=', id)
+    .where('status', '=', 'INTERVALSCHEDULED')
+    .where('next_due_at', '<=', now)
+    .executeTakeFirst();
+  if (schedule === undefined || schedule.next_start === null || schedule.interval_hours === null)
+    return false;
+  const { next_start: from, interval_hours: hours } = schedule;
+  const window = intervalFrom(from, hours);
+  await insertExport(trx, {
+    ...{ workspaceId, now, window, source_id: id, destination_id: schedule.destination_id },
+    ...{ session_id: schedule.session_id, filter: schedule.filter, export_fields: schedule.export_fields },
+    ...{ format_version: schedule.format_version, compression: schedule.compression },
+  });
+  await trx
+    .updateTable('exports')
+    .set({ next_start: window.to, next_due_at: dueAt(intervalFrom(window.to, hours)), updated_at: now })
+    .where('id', '=', id)
+    .execute();
+  return true;
+}

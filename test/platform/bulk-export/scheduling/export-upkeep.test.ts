@@ -1,0 +1,137 @@
+// What happens by time alone: leases of dead workers, attempts that do not end, exports that take too long, and schedules.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { keepExports } from '../../../../src/platform/bulk-export/scheduling/export-upkeep.ts';
+import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
+import { renewLease } from '../../../../src/platform/bulk-export/scheduling/run-lease.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
+import { createExportScene, EXPORTS, type ExportScene, exportOf } from '../export-scene.ts';
+
+const HOUR_MS = 3_600_000;
+const RULES = {
+  maxRetries: 20,
+  retryDelayMs: 30_000,
+  runTimeoutMs: 4 * HOUR_MS,
+  exportTimeoutMs: 72 * HOUR_MS,
+};
+
+let scene: ExportScene;
+
+beforeAll(async () => {
+  scene = await createExportScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await sql`delete from exports`.execute(scene.api.database.owner.db);
+});
+
+const keep = (rules = RULES) => keepExports({ store: scene.api.database.store, clock: scene.clock, rules });
+const claimed = async (): Promise<ClaimedRun> => {
+  const limits = { maxExports: 15, maxRuns: 45 };
+  const found = await claimRun(scene.api.database.store, { clock: scene.clock, limits });
+  if (found === undefined) throw new Error('no run may begin');
+  return found;
+};
+
+describe('an attempt', () => {
+  it('whose worker has renewed nothing for 20 seconds is requeued, and no retry is used', async () => {
+    const id = await scene.addExport(1);
+    const run = await claimed();
+    scene.pass(15_000);
+    expect(await renewLease(scene.api.database.store.db, run, scene.clock)).toBe(true);
+    scene.pass(15_000);
+    expect((await keep()).interrupted).toBe(0);
+    scene.pass(6_000);
+    expect((await keep()).interrupted).toBe(1);
+    expect(await scene.runsOf(id)).toMatchObject([{ status: 'CREATED', retry_number: 0, errors: null }]);
+    expect((await claimed()).runId).toBe(run.runId);
+  });
+
+  it('that its worker does not end in time is a retry', async () => {
+    const id = await scene.addExport(1);
+    const run = await claimed();
+    scene.pass(4 * HOUR_MS + 61_000);
+    await renewLease(scene.api.database.store.db, run, scene.clock);
+    expect((await keep()).interrupted).toBe(1);
+    expect(await scene.runsOf(id)).toMatchObject([
+      { status: 'CREATED', retry_number: 1, errors: { retry_0: expect.stringContaining('timed out') } },
+    ]);
+  });
+});
+
+it.each([
+  ['the default', 72],
+  ['that of another document', 48],
+])('an export that runs longer than its time, by %s, is TIMEDOUT with its runs', async (_, hours) => {
+  const id = await scene.addExport(2);
+  const waiting = await scene.addExport(1);
+  const rules = { ...RULES, exportTimeoutMs: hours * HOUR_MS };
+  const run = await claimed();
+  scene.pass((hours - 1) * HOUR_MS);
+  await renewLease(scene.api.database.store.db, run, scene.clock);
+  expect((await keep({ ...rules, runTimeoutMs: 1_000 * HOUR_MS })).timedOut).toBe(0);
+  scene.pass(HOUR_MS + 1_000);
+  expect((await keep(rules)).timedOut).toBe(1);
+  expect(await scene.statusOf(id)).toBe('TIMEDOUT');
+  expect((await scene.runsOf(id)).map(({ status }) => status)).toEqual(['TIMEDOUT', 'TIMEDOUT']);
+  // It has not begun.
+  expect(await scene.statusOf(waiting)).toBe('CREATED');
+});
+
+describe('a schedule', () => {
+  const addSchedule = async (start: string, hours: number): Promise<string> => {
+    const more = { start_time: start, end_time: null, interval_hours: hours, export_fields: ['id'] };
+    return (await scene.ask('POST', EXPORTS, exportOf(scene, 1, more))).body.id;
+  };
+  const childrenOf = async (id: string) => {
+    const { body } = await scene.ask('GET', EXPORTS);
+    type Listed = { readonly source_bulk_export_id: string; readonly start_time: string };
+    return body
+      .filter((one: Listed) => one.source_bulk_export_id === id)
+      .toSorted((a: Listed, b: Listed) => (a.start_time < b.start_time ? -1 : 1));
+  };
+
+  it('makes an export ten minutes after the end of each interval, and the next begins where that ends', async () => {
+    const nowMs = (await scene.clock(scene.api.database.store.db)).getTime();
+    const startMs = Math.floor(nowMs / 1000) * 1000;
+    const id = await addSchedule(new Date(startMs).toISOString(), 6);
+    scene.pass(6 * HOUR_MS + 9 * 60_000);
+    expect((await keep()).scheduled).toBe(0);
+    scene.pass(61_000);
+    expect((await keep()).scheduled).toBe(1);
+    expect((await keep()).scheduled).toBe(0);
+    scene.pass(12 * HOUR_MS);
+    // One in a pass of each schedule.
+    expect([(await keep()).scheduled, (await keep()).scheduled, (await keep()).scheduled]).toEqual([1, 1, 0]);
+    const children = await childrenOf(id);
+    const times = [0, 6, 12, 18].map((hours) =>
+      new Date(startMs + hours * HOUR_MS).toISOString().slice(0, 19),
+    );
+    expect(
+      children.map((one: { readonly start_time: string; readonly end_time: string }) =>
+        [one.start_time, one.end_time].map((time) => time.slice(0, 19)),
+      ),
+    ).toEqual([times.slice(0, 2), times.slice(1, 3), times.slice(2, 4)]);
+    expect(children[0]).toMatchObject({ interval_hours: null, export_fields: ['id'], status: 'CREATED' });
+    const runs = await scene.ask('GET', `${EXPORTS}/runs?source_bulk_export_id=${id}`);
+    expect(runs.body.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('that is cancelled makes no more, and leaves those that it has made', async () => {
+    const id = await addSchedule((await scene.clock(scene.api.database.store.db)).toISOString(), 1);
+    scene.pass(HOUR_MS + 11 * 60_000);
+    await keep();
+    expect((await scene.ask('PATCH', `${EXPORTS}/${id}`, {})).body.status).toBe('CANCELLED');
+    scene.pass(5 * HOUR_MS);
+    expect((await keep()).scheduled).toBe(0);
+    const children = await childrenOf(id);
+    expect(children.map((one: { readonly status: string }) => one.status)).toEqual(['CREATED']);
+  });
+
+  it('makes each export once, however many processes keep it', async () => {
+    const id = await addSchedule((await scene.clock(scene.api.database.store.db)).toISOString(), 1);
+    scene.pass(HOUR_MS + 11 * 60_000);
+    const done = await Promise.all([keep(), keep(), keep(), keep()]);
+    expect(done.reduce((sum, { scheduled }) => sum + scheduled, 0)).toBe(1);
+    expect(await childrenOf(id)).toHaveLength(1);
+  });
+});
