@@ -15,6 +15,8 @@ import {
   type WorkloadRecords,
 } from './workload-records.ts';
 
+const PATIENCE_MS = 5_000;
+
 export type LeftoversOptions = {
   readonly records: WorkloadRecords;
   /** That of each workload is in it, by its id. */
@@ -55,7 +57,9 @@ async function removeOne(
   await cgroups.remove(id);
   if (record?.process !== undefined) await endRecorded(record.process, record.isolation);
   if (record?.uid !== undefined) await releaseUser(record.uid);
-  if (!(await removeTree(join(directory, id)))) throw new Error('its directory cannot be removed');
+  // What has just been killed may write for a moment.
+  if (!(await removeTree(join(directory, id), { patienceMs: PATIENCE_MS })))
+    throw new Error('its directory cannot be removed');
 }
 
 async function endRecorded(recorded: RecordedProcess, isolation: WorkloadRecord['isolation']): Promise<void> {

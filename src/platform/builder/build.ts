@@ -47,13 +47,14 @@ const NODE_MAJOR = Number(process.versions.node.split('.')[0]);
 /** Its size. Rejects with a BuildError, or with the reason of the signal; whoever called removes what is there. */
 export async function buildSource(ground: BuildGround, task: BuildTask, place: BuildPlace): Promise<number> {
   const owner = ownerOf(task.buildId);
-  const user = await ground.workloads.userOf(owner);
   try {
+    const user = await ground.workloads.userOf(owner);
     return await build(ground, task, { ...place, user });
   } catch (error) {
     throw describeError(error);
   } finally {
-    await ground.workloads.releaseUser(owner);
+    // What is left of it says nothing about the build: its directories are swept until it is released, and that tells why it is not.
+    await ground.workloads.releaseUser(owner).catch(() => undefined);
   }
 }
 
@@ -165,9 +166,12 @@ async function requireRoot(root: string): Promise<void> {
 }
 
 const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+/** As the programs say it that copy trees. */
+const FULL_MESSAGE = /No space left on device|Disk quota exceeded/;
 
 function describeError(error: unknown): unknown {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
-  if (!FULL.includes(code)) return error;
+  if (error instanceof BuildError) return error;
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (!FULL.includes(code) && !FULL_MESSAGE.test(String(message))) return error;
   return new BuildError('BUILD_FAILED', 'no space is left on the machine that builds', { cause: error });
 }

@@ -85,7 +85,11 @@ export class WorkloadUsers {
       if (uid === undefined) return;
       await this.#options.clear(toUser(uid));
       this.#owners.delete(owner);
-      await this.#write();
+      await this.#write().catch((error: unknown) => {
+        // It is released again later: otherwise nobody would know whose it is.
+        this.#owners.set(owner, uid);
+        throw error;
+      });
       this.#hostUsers.release(uid);
     });
   }

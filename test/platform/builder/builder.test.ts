@@ -1,7 +1,7 @@
 // Builds from uploads to directories, with a real database and real processes that nothing isolates.
 import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Deployment } from '../deployments/deployment-scene.ts';
 import { archive } from '../../support/archive-bytes.ts';
 import { gzipSync } from 'node:zlib';
@@ -245,6 +245,27 @@ describe('a build fails with a reason', () => {
     const { owners } = workloads;
     expect([...owners].filter((owner) => owner.startsWith('build-'))).toEqual([]);
     expect(await scene.left()).toEqual(before);
+  });
+
+  it.each([
+    Object.assign(new Error('it was not written'), { code: 'ENOSPC' }),
+    new Error("the packages could not be copied: cp: error writing 'x': No space left on device"),
+  ])('a disk that is full: %s', async (error) => {
+    const deployment = await scene.addDeployment();
+    vi.spyOn(workloads, 'userOf').mockRejectedValueOnce(error);
+    const revisionId = await scene.addRevision(deployment, graphFile);
+    await become(revisionId, 'BUILD_FAILED');
+    expect(await scene.reasonOf(revisionId)).toBe('no space is left on the machine that builds');
+  });
+
+  it('not what its host user has left, which is released later', async () => {
+    const deployment = await scene.addDeployment();
+    vi.spyOn(workloads, 'releaseUser').mockRejectedValueOnce(new Error('a process does not end'));
+    const revisionId = await scene.addRevision(deployment, graphFile);
+    await become(revisionId, 'AWAITING_DEPLOY');
+    await expect
+      .poll(() => [...workloads.owners].filter((owner) => owner.startsWith('build-')), { timeout: 10_000 })
+      .toEqual([]);
   });
 
   it('a source that is not what was uploaded', async () => {

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WorkloadUsers } from '../../../src/workload/users/workload-users.ts';
@@ -60,6 +60,20 @@ describe('the user of an owner', () => {
     expect(await users.userOf('one')).toEqual(user);
     expect((await users.userOf('two')).uid).not.toBe(user.uid);
     users.close();
+  });
+
+  it('stays with its owner while its file cannot be written, and is released later', async () => {
+    const { directory, open } = await createPlace();
+    const users = await open();
+    const user = await users.userOf('one');
+    // In the place of the file that replaces it.
+    await mkdir(join(directory, 'users.json.new'));
+    await expect(users.releaseOwner('one')).rejects.toThrow('EISDIR');
+    expect([...users.owners]).toEqual(['one']);
+    await rmdir(join(directory, 'users.json.new'));
+    await users.releaseOwner('one');
+    expect([...users.owners]).toEqual([]);
+    expect(await users.userOf('two')).toEqual(user);
   });
 
   it('ends what has escaped when its last workload has ended', async () => {

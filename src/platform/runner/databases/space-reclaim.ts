@@ -20,13 +20,17 @@ type TableRow = {
   readonly live: string;
 };
 
-/** `client`: of the role of the deployment. Smaller tables come first, because each needs the space of what is left of it. */
+/**
+ * `client`: of the role of the deployment. Smaller tables come first, because each needs the space of what is left of it. One that is in
+ * use for long holds up no other: rejects with the first failure when all were tried.
+ */
 export async function reclaimSpace(
   client: Client,
   minBytes: number,
   reclaimed: ReclaimedRows,
 ): Promise<void> {
   await client.query(`set statement_timeout = ${TABLE_MS}`);
+  const failures: unknown[] = [];
   for (const row of await readTables(client, minBytes)) {
     const counts = [
       [row.oid, Number(row.deleted)],
@@ -35,9 +39,14 @@ export async function reclaimSpace(
     const deleted = counts.reduce((sum, [oid, count]) => sum + since(count, reclaimed.get(oid)), 0);
     if (deleted <= MIN_SHARE * (Number(row.live) + deleted)) continue;
     const table = [row.schema, row.name].map((part) => client.escapeIdentifier(part)).join('.');
-    await client.query(`vacuum (full) ${table}`);
-    for (const [oid, count] of counts) reclaimed.set(oid, count);
+    try {
+      await client.query(`vacuum (full) ${table}`);
+      for (const [oid, count] of counts) reclaimed.set(oid, count);
+    } catch (error) {
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Statistics begin anew after a crash of the server. */

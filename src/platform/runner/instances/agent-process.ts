@@ -80,6 +80,8 @@ const READY_MS = 60_000;
 const PROBE_MS = 100;
 /** Of one that did not become ready. */
 const GRACE_MS = 2_000;
+/** For what could not be removed when it had ended. */
+const LEFT_MS = 600_000;
 const DATABASE_PIDS = 512;
 const OPEN_FILES = 4_096;
 
@@ -95,15 +97,13 @@ export async function startAgentProcess(
   const directory = join(ground.directory, id);
   const state = join(directory, 'state');
   const socketPath = join(directory, 'pinned', 'api.sock');
-  await mkdir(directory, { mode: 0o711 });
-  await mkdir(dirname(socketPath), { mode: 0o700 });
-  await createOwnedDirectory(state, spec.user);
-  const workload = await start(ground, spec, { id, state }).catch(async (cause: unknown) => {
+  const workload = await create(ground, spec, { id, state, socketPath }).catch(async (cause: unknown) => {
     await removeTree(directory);
     throw new StartFailure(cause instanceof Error ? cause.message : 'it could not be started', { cause });
   });
   const ended = workload.ended.then(async (end) => {
-    await removeTree(directory);
+    // Of very many files, the next one does not wait for all.
+    if (!(await removeTree(directory))) void removeTree(directory, { patienceMs: LEFT_MS });
     return describeEnd(end, spec.limits);
   });
   const served: ServedInstance = { id, socketPath, gatewayToken };
@@ -126,9 +126,22 @@ export async function startAgentProcess(
   }
 }
 
-type Places = { readonly id: string; readonly state: string };
+type Places = { readonly id: string; readonly state: string; readonly socketPath: string };
 
-function start(ground: AgentGround, spec: AgentSpec, { id, state }: Places): Promise<Workload> {
+/** Whatever fails, its directory is to be removed: a disk that is full takes the first of them, and not the next. */
+async function create(ground: AgentGround, spec: AgentSpec, places: Places): Promise<Workload> {
+  const pinned = dirname(places.socketPath);
+  await mkdir(dirname(pinned), { mode: 0o711 });
+  await mkdir(pinned, { mode: 0o700 });
+  await createOwnedDirectory(places.state, spec.user);
+  return start(ground, spec, places);
+}
+
+function start(
+  ground: AgentGround,
+  spec: AgentSpec,
+  { id, state }: Pick<Places, 'id' | 'state'>,
+): Promise<Workload> {
   const { build, secrets, gatewayToken, limits, network, user } = spec;
   const config = join(build.directory, build.configPath);
   return ground.workloads.start({

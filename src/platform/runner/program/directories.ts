@@ -17,6 +17,9 @@ export type RunnerDirectories = {
 /** Of a path in it: `/run/<16 digits>/pinned/api.sock`, which the kernel limits to 107 bytes. */
 const MAX_BYTES = 107 - '/run/0123456789abcdef/pinned/api.sock'.length;
 
+/** For what a killed process had started. */
+const PATIENCE_MS = 2_000;
+
 /** Throws an InputError for a path that is too long. */
 export async function prepareRunnerDirectories(
   dataDirectory: string,
@@ -45,5 +48,6 @@ export async function prepareRunnerDirectories(
 /** What a killed process left: nobody uses it, because this process has the lock of the workloads. */
 export async function removeLeftoverDirectories({ instances, databases }: RunnerDirectories): Promise<void> {
   for (const parent of [instances, databases])
-    for (const name of await readdir(parent)) await removeTree(join(parent, name));
+    for (const name of await readdir(parent))
+      await removeTree(join(parent, name), { patienceMs: PATIENCE_MS });
 }

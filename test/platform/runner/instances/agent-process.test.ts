@@ -9,6 +9,7 @@ import {
   type AgentProcess,
   startAgentProcess,
 } from '../../../../src/platform/runner/instances/agent-process.ts';
+import type { WorkloadUser } from '../../../../src/workload/workload.ts';
 import { createPlainControl } from '../../../support/instance-control.ts';
 import { openPlainWorkloads, type PlainWorkloads } from '../../../support/plain-workloads.ts';
 import { createScratch, type Scratch } from '../../../support/scratch.ts';
@@ -33,7 +34,9 @@ afterAll(async () => {
   await scratch?.[Symbol.asyncDispose]();
 });
 
-async function start(given: { mode?: string; readyMs?: number; signal?: AbortSignal } = {}) {
+type Given = { mode?: string; readyMs?: number; signal?: AbortSignal; user?: WorkloadUser };
+
+async function start(given: Given = {}) {
   const lines: AgentLogLine[] = [];
   const ground = {
     ...{ workloads, directory: join(scratch.path, 'run'), createControl: createPlainControl },
@@ -49,7 +52,7 @@ async function start(given: { mode?: string; readyMs?: number; signal?: AbortSig
       database: { directory: scratch.path, name: 'd', user: 'r', password: new Secret(PASSWORD) },
     },
     ...{
-      user: undefined,
+      user: given.user,
       limits: { memBytes: 1024 ** 3 },
       network: 'none' as const,
       maxConnections: 5,
@@ -85,6 +88,12 @@ it.each([
 ])('one that is never ready (%s) is a failure that says why', async (mode, message) => {
   const readyMs = mode === 'never ready' ? 400 : 60_000;
   await expect(start({ mode, readyMs })).rejects.toThrow(message);
+  expect(await directories()).toEqual([]);
+});
+
+it('a start whose directory cannot be made leaves nothing of it', async () => {
+  // A user that no machine has.
+  await expect(start({ user: { uid: 2 ** 40, gid: 2 ** 40 } })).rejects.toThrow('out of range');
   expect(await directories()).toEqual([]);
 });
 
