@@ -9,6 +9,7 @@ const others: Readonly<Record<string, string>> = {
   deployments: './deployments.ts',
   traces: './traces.ts',
   'trace-queries': './trace-queries.ts',
+  exports: './exports.ts',
 };
 
 const [, , name = ''] = process.argv;

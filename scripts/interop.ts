@@ -4,6 +4,8 @@
 // to it and to the public server.
 // `npm run interop -- control-plane` runs both public deploy commands against a platform with its runner, and deploys by each package
 // manager; `install` after it only installs the commands.
+// `npm run interop -- exports` has readers of Parquet read what is exported, to S3 servers that check signatures; `install` after it only
+// installs their packages, and `python` prints the program that has them.
 // `npm run interop -- traces` runs both public clients of traces against a platform, also while requests fail and it is killed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -66,6 +68,12 @@ async function runTraces(): Promise<void> {
   run(process.execPath, [join(root, 'interop', 'traces', 'clients.mjs'), sandboxPython]);
 }
 
+async function runExports(folder: string): Promise<void> {
+  const python = await pythonOf(folder, 'exports');
+  if (second === 'python') return console.log(python);
+  if (second !== 'install') run(process.execPath, [join(folder, 'exports.mjs'), python]);
+}
+
 async function runAgent(folder: string): Promise<void> {
   installNode(folder, join('@langchain', 'langgraph-api'));
   const python = await pythonOf(folder, 'agent');
@@ -79,6 +87,7 @@ async function runAgent(folder: string): Promise<void> {
 if (what === 'agent') await runAgent(join(root, 'interop', 'agent-server'));
 else if (what === 'control-plane') await runControlPlane(join(root, 'interop', 'control-plane'));
 else if (what === 'traces') await runTraces();
+else if (what === 'exports') await runExports(join(root, 'interop', 'exports'));
 else {
   await installClients();
   if (what !== 'install') run(vitest, ['run', 'test/interop/sandbox-clients.test.ts']);
