@@ -137,13 +137,14 @@ export type PagedRun = {
   readonly first_token_time?: string | null;
   /** JSON; absent for a run without feedback. */
   readonly feedback_stats?: string;
-  /** As they are stored: `unpack` gives their JSON. */
-  readonly inputs?: Buffer | null;
-  readonly outputs?: Buffer | null;
-  readonly extra?: Buffer | null;
-  readonly events?: Buffer | null;
-  readonly error?: Buffer | null;
+  readonly inputs?: PagedPayload;
+  readonly outputs?: PagedPayload;
+  readonly extra?: PagedPayload;
+  readonly events?: PagedPayload;
+  readonly error?: PagedPayload;
 };
+/** JSON, or bytes as they are stored: `unpack` gives their JSON. */
+export type PagedPayload = string | Buffer | null;
 export type RunPageColumn = keyof PagedRun;
 
 export function toCursor({ id, start_time: micros }: Pick<PagedRun, 'id' | 'start_time'>): RunCursor {

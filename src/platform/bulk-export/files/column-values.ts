@@ -6,8 +6,8 @@ import { SCALE } from './parquet-schema.ts';
 
 export type ColumnValue = string | Uint8Array | bigint | boolean | readonly string[] | null;
 
-/** The payload of a run by its field: JSON, or null. */
-export type PayloadOf = (field: PayloadColumn) => Uint8Array | null;
+/** The JSON of a payload of a run by its field, or null. */
+export type PayloadOf = (field: PayloadColumn) => string | Uint8Array | null;
 
 export const payloadColumns = [
   'inputs',
@@ -26,10 +26,12 @@ export function pageColumns(columns: readonly ExportColumn[]): ReadonlySet<RunPa
   return new Set<RunPageColumn>(names);
 }
 
+export type ExportedProject = { readonly workspaceId: string; readonly projectId: string };
 export type ValueOf = (run: PagedRun, payloadOf: PayloadOf) => ColumnValue;
 
-export function valueOf({ name, type }: ExportColumn, workspaceId: string): ValueOf {
+export function valueOf({ name, type }: ExportColumn, { workspaceId, projectId }: ExportedProject): ValueOf {
   if (name === 'tenant_id') return () => workspaceId;
+  if (name === 'session_id') return () => projectId;
   if (name === 'trace_tier') return () => TRACE_TIER;
   if (name === 'error') return (_, payloadOf) => toErrorText(payloadOf(name));
   if (isPayload(name)) return (_, payloadOf) => payloadOf(name);
@@ -63,13 +65,11 @@ function toUnscaled(text: unknown): bigint | null {
 }
 
 /** Sent as JSON: nearly always a text, which is without its quotes here. */
-function toErrorText(json: Uint8Array | null): ColumnValue {
-  if (json === null || json[0] !== QUOTE) return json;
-  const { buffer, byteOffset, length } = json;
-  return Buffer.from(JSON.parse(Buffer.from(buffer, byteOffset, length).toString('utf8')) as string);
+function toErrorText(json: string | Uint8Array | null): ColumnValue {
+  if (json === null) return null;
+  const text = typeof json === 'string' ? json : Buffer.from(json).toString('utf8');
+  return text.startsWith('"') ? (JSON.parse(text) as string).toWellFormed() : text;
 }
-
-const QUOTE = 0x22;
 
 /** Roughly what it takes in a file before it is compressed. */
 export function sizeOf(value: ColumnValue): number {
@@ -83,20 +83,16 @@ export function sizeOf(value: ColumnValue): number {
 
 const NUMBER_BYTES = 8;
 
-/**
- * The texts of a column as bytes in one buffer, where they are in ASCII: to encode each of them by itself takes several times as long.
- */
+/** The texts of a column as bytes in one buffer: to encode each of them by itself takes several times as long. */
 export function toBytes(texts: readonly (string | Uint8Array | null)[]): readonly (Uint8Array | null)[] {
-  const strings = texts.filter((text) => typeof text === 'string');
-  const joined = strings.join('');
+  const joined = texts.filter((text) => typeof text === 'string').join('');
   const all = Buffer.from(joined);
   const isAscii = all.length === joined.length;
   let at = 0;
   return texts.map((text) => {
     if (typeof text !== 'string') return text;
-    if (!isAscii) return Buffer.from(text);
     const from = at;
-    at += text.length;
+    at += isAscii ? text.length : Buffer.byteLength(text);
     return all.subarray(from, at);
   });
 }

@@ -2,6 +2,7 @@
 import { type PagedRun, type RunCursor, type RunPages, toCursor } from '../../traces/contract.ts';
 import {
   type ColumnValue,
+  type ExportedProject,
   payloadColumns,
   type PayloadColumn,
   sizeOf,
@@ -26,7 +27,7 @@ type GroupLimits = Pick<ExportLimits, 'groupRows' | 'groupBytes'>;
 
 export type GroupOptions = {
   readonly columns: readonly ExportColumn[];
-  readonly workspaceId: string;
+  readonly project: ExportedProject;
   readonly unpack: RunPages['unpack'];
   readonly limits: GroupLimits;
 };
@@ -41,8 +42,8 @@ export class RowGroups {
   #bytes = 0;
   #last: PagedRun | undefined;
 
-  constructor({ columns, workspaceId, unpack, limits }: GroupOptions) {
-    this.#columns = columns.map((column) => valueOf(column, workspaceId));
+  constructor({ columns, project, unpack, limits }: GroupOptions) {
+    this.#columns = columns.map((column) => valueOf(column, project));
     this.#payloads = payloadColumns.filter((field) => columns.some(({ name }) => name === field));
     this.#unpack = unpack;
     this.#limits = limits;
@@ -81,18 +82,18 @@ export class RowGroups {
   }
 
   #toRow(run: PagedRun, unpacked: Unpacked): readonly ColumnValue[] {
-    const payloadOf = (field: PayloadColumn): Uint8Array | null => unpacked[field] ?? null;
+    const payloadOf = (field: PayloadColumn): string | Uint8Array | null => unpacked[field] ?? null;
     return this.#columns.map((value) => value(run, payloadOf));
   }
 
   /** Most payloads are unpacked at once: to wait for each of them would take longer than to write them. */
   #unpackAll(run: PagedRun): Unpacked | Promise<Unpacked> {
-    const unpacked: Partial<Record<PayloadColumn, Buffer>> = {};
+    const unpacked: Partial<Record<PayloadColumn, string | Buffer>> = {};
     const waiting: Promise<void>[] = [];
     for (const field of this.#payloads) {
       const stored = run[field];
       if (stored === null || stored === undefined) continue;
-      const json = this.#unpackOne(stored, run.id);
+      const json = typeof stored === 'string' ? stored : this.#unpackOne(stored, run.id);
       if (json instanceof Promise) waiting.push(json.then((bytes) => void (unpacked[field] = bytes)));
       else unpacked[field] = json;
     }
@@ -112,7 +113,7 @@ export class RowGroups {
   }
 }
 
-type Unpacked = Readonly<Partial<Record<PayloadColumn, Buffer>>>;
+type Unpacked = Readonly<Partial<Record<PayloadColumn, string | Buffer>>>;
 
 function toFailure(cause: unknown, id: string): ExportFailure {
   const limit = `${MAX_VALUE_BYTES / 1024 / 1024} MiB`;

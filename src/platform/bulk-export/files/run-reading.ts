@@ -18,17 +18,24 @@ type Reading = {
   readonly after: RunCursor | undefined;
 };
 
-/** At each moment one page and one group are held. Throws the reason of the signal as soon as that is aborted. */
+/** At each moment two pages and one group are held, or one page that is large. Throws the reason of the signal as soon as that is aborted. */
 export async function* readGroups(reading: Reading): AsyncGenerator<RowGroup> {
   const { task, columns, means, limits } = reading;
   const { unpack } = means.traces;
-  const groups = new RowGroups({ columns, workspaceId: task.workspaceId, unpack, limits });
+  const groups = new RowGroups({ columns, project: task, unpack, limits });
   const begun = toQuery(reading);
   const { after } = reading;
-  for (let query: RunPageQuery | undefined = after ? { ...begun, after } : begun; query !== undefined; ) {
-    const { runs, next }: RunPage = await readPage(query, means);
-    yield* groups.add(runs);
-    query = next && { ...begun, ...next };
+  let ahead: Promise<RunPage> | undefined = readPage(after ? { ...begun, after } : begun, means);
+  while (ahead !== undefined) {
+    const page: RunPage = await ahead;
+    const read = (): Promise<RunPage> | undefined => page.next && readPage({ ...begun, ...page.next }, means);
+    // While these runs are written, and where they do not have so many bytes that the next ones have to wait for memory.
+    const isSmall: boolean = page.runs.length === limits.pageRows;
+    ahead = isSmall ? read() : undefined;
+    // Who does not come back for it needs no reason.
+    ahead?.catch(() => undefined);
+    yield* groups.add(page.runs);
+    if (!isSmall) ahead = read();
   }
   yield* groups.end();
 }

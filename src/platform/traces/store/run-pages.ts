@@ -2,15 +2,15 @@
 // times, and one run may have more of them than a page.
 import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import { type PagedRun, type RunPageColumn, toCursor } from '../contract.ts';
+import { type PagedPayload, type PagedRun, type RunPageColumn, toCursor } from '../contract.ts';
 import type { RunPageRead } from '../trace-store.ts';
 import { payloadColumn, payloadFields } from './run-columns.ts';
 import { readPayload } from './run-payloads.ts';
 import { selectionOf } from './run-selection.ts';
 
-type PagedPayload = Extract<RunPageColumn, (typeof payloadFields)[number]>;
-type PlainColumn = Exclude<RunPageColumn, PagedPayload | 'feedback_stats'>;
-type Row = PagedRun & { readonly has_large: boolean };
+type PayloadColumn = Extract<RunPageColumn, (typeof payloadFields)[number]>;
+type PlainColumn = Exclude<RunPageColumn, PayloadColumn | 'feedback_stats'>;
+type Row = { -readonly [K in keyof PagedRun]: PagedRun[K] } & { readonly has_large: boolean };
 
 /** Of one payload that is read with the others. */
 const SMALL_BYTES = 1024 * 1024;
@@ -18,17 +18,19 @@ const TIMES: readonly RunPageColumn[] = ['start_time', 'end_time', 'first_token_
 
 /** In the snapshot of the transaction. */
 export async function readRunPage(trx: Database, read: RunPageRead): Promise<readonly PagedRun[]> {
-  const payloads = payloadFields.filter((field): field is PagedPayload =>
-    read.columns.has(field as PagedPayload),
+  const payloads = payloadFields.filter((field): field is PayloadColumn =>
+    read.columns.has(field as PayloadColumn),
   );
   const { rows } = await pageOf(read, payloads).execute(trx);
-  for (const [at, row] of rows.entries())
-    if (row.has_large) rows[at] = { ...row, ...(await readLarge(trx, read, row, payloads)) };
+  for (const row of rows) {
+    for (const field of payloads) row[field] = toPayload(row[field] as string | null);
+    if (row.has_large) Object.assign(row, await readLarge(trx, read, row, payloads));
+  }
   return rows;
 }
 
 /** The planner knows the bounds of the window, and leaves all other partitions out. Sizes are known without reading the payloads. */
-function pageOf(read: RunPageRead, payloads: readonly PagedPayload[]) {
+function pageOf(read: RunPageRead, payloads: readonly PayloadColumn[]) {
   const plain = plainColumns(read.columns);
   const stored = payloads.map((field) => sql.ref(payloadColumn(field)));
   const sizes = stored.map((payload) => sql`coalesce(octet_length(${payload}), 0)`);
@@ -36,7 +38,7 @@ function pageOf(read: RunPageRead, payloads: readonly PagedPayload[]) {
   const isLarge = sql`greatest(0, ${sql.join([sql`0`, ...sizes])}) > ${sql.lit(SMALL_BYTES)}`;
   const small = payloads.map((field) => {
     const payload = sql.ref(payloadColumn(field));
-    return sql`case when octet_length(${payload}) <= ${sql.lit(SMALL_BYTES)} then ${payload} end as ${sql.ref(field)}`;
+    return sql`case when octet_length(${payload}) <= ${sql.lit(SMALL_BYTES)} then ${toText(payload)} end as ${sql.ref(field)}`;
   });
   return sql<Row>`
     select ${sql.join([...plain.map(toShown), ...small, sql`${isLarge} as has_large`])}
@@ -51,6 +53,19 @@ function pageOf(read: RunPageRead, payloads: readonly PagedPayload[]) {
       ) page
     ) page
     where bytes_before < ${sql.lit(read.maxBytes)} order by start_time, id`;
+}
+
+/** RFC 8878 §3.1.1, in hexadecimal digits as the database writes them. No JSON begins with a backslash. */
+const FRAME = '\\x28b52ffd';
+
+/** Of bytes the driver would hold twice as many digits: only frames are read as such. */
+function toText(payload: ReturnType<typeof sql.ref>) {
+  return sql`case when substr(${payload}, 1, 4) = ${sql.lit(FRAME)}::bytea
+    then ${payload}::text else convert_from(${payload}, 'UTF8') end`;
+}
+
+function toPayload(text: string | null): PagedPayload {
+  return text !== null && text.startsWith(FRAME) ? Buffer.from(text.slice(2), 'hex') : text;
 }
 
 function plainColumns(columns: RunPageRead['columns']): readonly PlainColumn[] {
@@ -80,10 +95,10 @@ async function readLarge(
   trx: Database,
   { workspaceId, projectId }: RunPageRead,
   row: Row,
-  payloads: readonly PagedPayload[],
+  payloads: readonly PayloadColumn[],
 ): Promise<Partial<PagedRun>> {
   const key = { session_id: projectId, ...toCursor(row) };
-  const large: Partial<Record<PagedPayload, Buffer>> = {};
+  const large: Partial<Record<PayloadColumn, Buffer>> = {};
   for (const field of payloads) {
     if (row[field] !== null) continue;
     const pieces: Buffer[] = [];
