@@ -120,7 +120,7 @@ export function describeRunPages(name: string, open: () => StoreScene): void {
           session_id: projectId,
           parent_run_id: null,
           end_time: '1795168801000002',
-          error: Buffer.from('"no"'),
+          error: '"no"',
         },
         ...{ first_token_time: '1795168800500000', prompt_tokens: '1', completion_tokens: null },
         total_cost: '0.500000000',
