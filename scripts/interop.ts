@@ -71,7 +71,9 @@ async function runTraces(): Promise<void> {
 async function runExports(folder: string): Promise<void> {
   const python = await pythonOf(folder, 'exports');
   if (second === 'python') return console.log(python);
-  if (second !== 'install') run(process.execPath, [join(folder, 'exports.mjs'), python]);
+  if (second === 'install') return;
+  await setupProgram();
+  run(process.execPath, [join(folder, 'exports.mjs'), python]);
 }
 
 async function runAgent(folder: string): Promise<void> {

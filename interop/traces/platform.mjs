@@ -35,6 +35,8 @@ export async function startTracePlatform(cleanup) {
   return {
     key,
     url: `http://127.0.0.1:${port}`,
+    /** As the platform connects to it. */
+    connection: database.connection,
     /** SIGKILL at once. Resolves with the milliseconds until the next process is ready. */
     async restart() {
       const began = performance.now();
