@@ -190,7 +190,8 @@ class RunningDeployments implements Runner {
     const before = this.#versions;
     this.#versions = versions;
     const changed = [...this.#running.values()].filter(
-      ({ workspaceId }) => before.has(workspaceId) && before.get(workspaceId) !== versions.get(workspaceId),
+      // Also of one that was not known: it may have read its rules before this.
+      ({ workspaceId }) => before.get(workspaceId) !== versions.get(workspaceId),
     );
     // Not waited for: a sidecar may not respond.
     for (const one of changed) void one.refreshPolicy();

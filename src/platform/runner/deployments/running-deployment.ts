@@ -13,6 +13,7 @@ import { removeDeployment } from './deployment-removal.ts';
 import { openRevisionFleet, type RevisionFleet } from './revision-fleet.ts';
 import { switchRevision } from './revision-switch.ts';
 import { DeploymentTraces } from '../traces/deployment-traces.ts';
+import { PolicyRefresh } from './policy-refresh.ts';
 import { RunningPolicy } from './running-policy.ts';
 
 const FIRST_RETRY_MS = 500;
@@ -23,6 +24,7 @@ export class RunningDeployment {
   readonly #ground: DeploymentGround;
   readonly #closing = new AbortController();
   readonly #policy: RunningPolicy;
+  readonly #refresh: PolicyRefresh;
   readonly #traces: DeploymentTraces;
   readonly #retiring = new Set<RevisionFleet>();
   #scale = createScale();
@@ -45,6 +47,7 @@ export class RunningDeployment {
     this.#ground = ground;
     this.#wanted = wanted;
     this.#policy = new RunningPolicy({ vault: ground.vault, db: ground.store.db });
+    this.#refresh = this.#createRefresh();
     this.#traces = new DeploymentTraces({
       ...{ db: ground.store.db, platformUrl: ground.platformUrl, log: ground.log },
       owner: { workspaceId: wanted.workspaceId, deploymentId: wanted.id },
@@ -75,26 +78,32 @@ export class RunningDeployment {
   }
 
   /** A profile or a secret of its workspace was changed. Never rejects. */
-  async refreshPolicy(): Promise<void> {
-    if (this.#current === undefined && this.#switching === undefined) return;
-    try {
-      if (!(await this.#policy.read(this.#wanted))) return;
-      const { current } = this.#policy;
-      const fleets = [this.#current, ...this.#retiring].filter((one) => one !== undefined);
-      await Promise.all(fleets.map(({ fleet }) => fleet.applyPolicy(current)));
-      this.#current?.log.add({ level: 'INFO', message: 'changed rules of the proxy are in effect' });
-      this.#logProblems(this.#current);
-    } catch (error) {
-      const message = error instanceof Error ? error.message : 'they cannot be read';
-      this.#current?.log.add({
-        level: 'ERROR',
-        message: `changed rules of the proxy are not in effect: ${message}`,
-      });
-    }
+  refreshPolicy(): Promise<void> {
+    return this.#refresh.request();
+  }
+
+  #createRefresh(): PolicyRefresh {
+    const say = (level: 'INFO' | 'ERROR', message: string): void =>
+      this.#current?.log.add({ level, message: `changed rules of the proxy are ${message}` });
+    return new PolicyRefresh({
+      isRunning: () => this.#current !== undefined && !this.#closing.signal.aborted,
+      read: () => this.#policy.read(this.#wanted),
+      apply: async () => {
+        const { current } = this.#policy;
+        const fleets = [this.#current, ...this.#retiring].filter((one) => one !== undefined);
+        await Promise.all(fleets.map(({ fleet }) => fleet.applyPolicy(current)));
+      },
+      onApplied: () => {
+        say('INFO', 'in effect');
+        this.#logProblems(this.#current);
+      },
+      onFailed: (message) => say('ERROR', `not in effect, and are tried again: ${message}`),
+    });
   }
 
   /** Looks at what is in flight, and adds or removes agent servers. */
   look(nowMs: number): void {
+    this.#refresh.look();
     if (this.#current === undefined || this.#closing.signal.aborted || this.#wanted.isDeleting) return;
     const { fleet, revision } = this.#current;
     const range = { min: revision.minScale, max: revision.maxScale };
@@ -222,15 +231,21 @@ export class RunningDeployment {
 
   async #switch(revision: WantedRevision): Promise<void> {
     const abort = new AbortController();
+    let version = 0;
     this.#switching = { revisionId: revision.revisionId, abort };
     try {
       const outcome = await switchRevision({
         ...{ ground: this.#ground, revision, signal: abort.signal },
         open: async () => {
           await this.#policy.read(this.#wanted);
+          ({ version } = this.#policy);
           return this.#open(revision, this.#current !== undefined);
         },
-        onDeployed: (fleet) => this.#follow(fleet),
+        onDeployed: (fleet) => {
+          this.#follow(fleet);
+          // Those that were ready first may have older rules than those that were ready last.
+          if (this.#policy.version !== version) void this.#refresh.requestAgain();
+        },
       });
       if (outcome.kind === 'no capacity') await this.#note(outcome.reason);
       else this.#concluded = revision.revisionId;

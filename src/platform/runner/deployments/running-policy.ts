@@ -26,6 +26,11 @@ export class RunningPolicy {
     };
   }
 
+  /** Of what was read last; another number is another policy. */
+  get version(): number {
+    return this.#version;
+  }
+
   /** Of what was read last, for the log of the deployment. */
   get problems(): readonly string[] {
     return this.#resolved?.problems ?? [];
