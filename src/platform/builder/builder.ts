@@ -205,5 +205,6 @@ async function prepare(options: BuilderOptions): Promise<RunningParts> {
   await createPassage(join(directory, BUILDS));
   const directories = directoriesOf(options, directory);
   const ground: BuildGround = { workloads, sources, cache, installations, environment, settings };
-  return { store, claimer, ground, directories, openMask, log };
+  const pauseMs = options.intervalMs ?? INTERVAL_MS;
+  return { store, claimer, ground, directories, openMask, pauseMs, log };
 }

@@ -9,6 +9,7 @@ import {
   finishBuild,
   giveBuildBack,
   isBuilding,
+  MAX_ATTEMPTS,
   replaceBuild,
 } from '../deployments/builds.ts';
 import type { Mask } from '../deployments/log-lines.ts';
@@ -33,12 +34,14 @@ export type RunningParts = {
   readonly ground: BuildGround;
   readonly directories: BuildDirectories;
   openMask(task: BuildTask): Promise<Mask>;
+  /** After a failure of the machine, longer with each attempt. */
+  readonly pauseMs: number;
   readonly log: Log;
 };
 
-type UnwantedOutcome = Exclude<BuildOutcome, 'ready' | 'create_failed' | 'build_failed'>;
+type UnwantedOutcome = 'interrupted' | 'abandoned';
 
-/** Why the signal of a build was aborted, or it did not begin. */
+/** Why the signal of a build was aborted. */
 class Unwanted extends Error {
   readonly outcome: UnwantedOutcome;
 
@@ -50,9 +53,13 @@ class Unwanted extends Error {
 
 const INTERRUPTED = 'the build was ended: a newer revision came, or the deployment is deleted';
 const ABANDONED = 'the build was ended, because its machine stops: it begins again when the machine is back';
-const POSTPONED =
+/** `attempts`: those that its revision has used up. */
+type Postponed = { readonly kind: 'postponed'; readonly reason: string; readonly attempts: number };
+
+const OCCUPIED =
   'what an earlier attempt has left cannot be removed yet: the build begins again in another directory';
 const MACHINE_FAILED = 'the machine that builds has failed: its operator finds the reason in its log';
+const TRIED_AGAIN = `${MACHINE_FAILED}. The build begins again`;
 const HIDDEN = '*** (hidden: the secrets of the deployment cannot be read now)';
 const RETRY_MS = 1_000;
 
@@ -89,8 +96,7 @@ export class RunningBuild {
     try {
       const result = await this.#build(lines, mask);
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
-      outcome = 'outcome' in result ? result.outcome : await this.#finish(result);
-      if (outcome === 'postponed') outcome = await this.#postpone();
+      outcome = 'outcome' in result ? result.outcome : await this.#conclude(result);
       const [level, text] = describe(outcome, result, seconds);
       await lines.end(level, text);
       if (outcome === 'abandoned') await giveBuildBack(store.db, this.task, this.#parts.claimer);
@@ -114,14 +120,16 @@ export class RunningBuild {
     }
   }
 
-  async #build(lines: BuildLog, mask: Mask): Promise<BuildResult | Unwanted> {
+  async #build(lines: BuildLog, mask: Mask): Promise<BuildResult | Postponed | Unwanted> {
     const { ground, directories, log } = this.#parts;
     const { signal } = this.#ending;
     try {
       if (this.task.attempt > 1)
-        lines.add('WARNING', `attempt ${this.task.attempt}: the machine ended before`);
+        lines.add('WARNING', `attempt ${this.task.attempt}: the machine ended or failed before`);
       const root = await directories.begin(this.task.buildId);
-      if (root === undefined) return signal.aborted ? (signal.reason as Unwanted) : new Unwanted('postponed');
+      signal.throwIfAborted();
+      // No attempt is used up: nothing of the revision has failed.
+      if (root === undefined) return { kind: 'postponed', reason: OCCUPIED, attempts: this.task.attempt - 1 };
       const sizeBytes = await buildSource(ground, this.task, { root, log: lines, signal });
       return { kind: 'ready', directory: root, sizeBytes };
     } catch (error) {
@@ -129,8 +137,23 @@ export class RunningBuild {
       if (error instanceof BuildError)
         return { kind: 'failed', status: error.status, reason: mask(error.message) };
       log.error({ ...describeBug(error), build: this.task.buildId }, 'a build has failed on this machine');
-      return { kind: 'failed', status: 'BUILD_FAILED', reason: MACHINE_FAILED };
+      return this.#afterMachineFailure();
     }
+  }
+
+  /** Such as a bucket that does not respond: after a while it may. */
+  async #afterMachineFailure(): Promise<BuildResult | Postponed | Unwanted> {
+    const { attempt } = this.task;
+    if (attempt >= MAX_ATTEMPTS) return { kind: 'failed', status: 'BUILD_FAILED', reason: MACHINE_FAILED };
+    const { signal } = this.#ending;
+    await delay(attempt * this.#parts.pauseMs, undefined, { signal }).catch(() => undefined);
+    return signal.aborted
+      ? (signal.reason as Unwanted)
+      : { kind: 'postponed', reason: TRIED_AGAIN, attempts: attempt };
+  }
+
+  #conclude(result: BuildResult | Postponed): Promise<BuildOutcome> {
+    return result.kind === 'postponed' ? this.#postpone(result.attempts) : this.#finish(result);
   }
 
   async #finish(result: BuildResult): Promise<BuildOutcome> {
@@ -144,11 +167,10 @@ export class RunningBuild {
     });
   }
 
-  /** No attempt is used up: nothing of the revision has failed. */
-  async #postpone(): Promise<BuildOutcome> {
+  async #postpone(attempts: number): Promise<BuildOutcome> {
     const { store, claimer } = this.#parts;
     return this.#untilStored(async () => {
-      await replaceBuild(store, this.task, claimer);
+      await replaceBuild(store, { buildId: this.task.buildId, attempts }, claimer);
       return 'postponed';
     });
   }
@@ -175,12 +197,12 @@ function outcomeOf(result: BuildResult): BuildOutcome {
 
 function describe(
   outcome: BuildOutcome,
-  result: BuildResult | Unwanted,
+  result: BuildResult | Postponed | Unwanted,
   seconds: string,
 ): readonly ['INFO' | 'WARNING' | 'ERROR', string] {
   if (outcome === 'interrupted') return ['WARNING', INTERRUPTED];
-  if (outcome === 'postponed') return ['WARNING', POSTPONED];
   if (outcome === 'abandoned' || 'outcome' in result) return ['WARNING', ABANDONED];
+  if (result.kind === 'postponed') return ['WARNING', result.reason];
   if (result.kind === 'failed') return ['ERROR', result.reason];
   const mebibytes = (result.sizeBytes / 1024 ** 2).toFixed(1);
   return ['INFO', `built in ${seconds} s: ${mebibytes} MiB`];

@@ -7,8 +7,8 @@ import { moveRevision, SYSTEM } from './revision-moves.ts';
 import type { RevisionStatus } from './revision-states.ts';
 import { isLostRunner } from './runners.ts';
 
-/** A build that ends its runner each time is not tried for ever. */
-const MAX_ATTEMPTS = 3;
+/** A build that ends its runner, or fails on its machine, is not tried for ever. */
+export const MAX_ATTEMPTS = 3;
 
 export type BuildTask = {
   readonly buildId: string;
@@ -220,18 +220,18 @@ export async function giveBuildBack(
 }
 
 /**
- * Of a build that cannot use its directory: its revision has another one, which any builder of the machine may begin. Its attempt does not
- * count. Without effect where another builder has it.
+ * In place of a build that did not come to an end: its revision has another one, with another directory, which any builder of the machine may
+ * begin. `attempts`: of the revision so far. Without effect where another builder has it.
  */
 export async function replaceBuild(
   store: Pick<Store, 'write'>,
-  { buildId, attempt }: Pick<BuildTask, 'buildId' | 'attempt'>,
+  { buildId, attempts }: Pick<BuildTask, 'buildId'> & { readonly attempts: number },
   { runnerId }: Pick<Builder, 'runnerId'>,
 ): Promise<void> {
   await store.write(async (trx) => {
     const { rows } = await sql<{ id: string }>`
       insert into builds (workspace_id, deployment_id, machine_id, attempts, source_path, source_sha256, config_path)
-        select workspace_id, deployment_id, machine_id, ${attempt - 1}, source_path, source_sha256, config_path
+        select workspace_id, deployment_id, machine_id, ${attempts}::integer, source_path, source_sha256, config_path
         from builds where id = ${buildId} and runner_id = ${runnerId} for update
       returning id`.execute(trx);
     const next = rows[0]?.id;

@@ -258,6 +258,25 @@ describe('a build fails with a reason', () => {
     expect(await scene.reasonOf(revisionId)).toBe('no space is left on the machine that builds');
   });
 
+  it('not a machine that fails once', async () => {
+    const deployment = await scene.addDeployment();
+    vi.spyOn(workloads, 'userOf').mockRejectedValueOnce(new Error('the bucket does not respond'));
+    const revisionId = await scene.addRevision(deployment, graphFile);
+    await become(revisionId, 'AWAITING_DEPLOY');
+    expect(await scene.logOf(deployment, revisionId)).toContainEqual(
+      expect.stringMatching(/^WARNING the machine that builds has failed: .* begins again$/),
+    );
+  });
+
+  it('a machine that fails each time', { tags: ['long'] }, async () => {
+    const deployment = await scene.addDeployment();
+    const failing = vi.spyOn(workloads, 'userOf').mockRejectedValue(new Error('the bucket does not respond'));
+    const revisionId = await scene.addRevision(deployment, graphFile);
+    await expect.poll(() => scene.statusOf(revisionId), { timeout: 10_000 }).toBe('BUILD_FAILED');
+    expect(await scene.reasonOf(revisionId)).toMatch(/^the machine that builds has failed/);
+    failing.mockRestore();
+  });
+
   it('not what its host user has left, which is released later', async () => {
     const deployment = await scene.addDeployment();
     vi.spyOn(workloads, 'releaseUser').mockRejectedValueOnce(new Error('a process does not end'));

@@ -8,7 +8,8 @@ import { corsDocument, toCorsSettings } from '../../agent-server/configuration/c
 import type { AgentInput } from '../../agent-server/contract.ts';
 import type { Cors } from '../../api/contract/cors.ts';
 
-const MAX_BYTES = 1024 * 1024;
+/** What a build takes. */
+const MAX_BYTES = 4 * 1024 * 1024;
 
 export type GraphAccess = {
   readonly access: AgentInput['deployment']['access'];

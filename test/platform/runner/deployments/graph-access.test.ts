@@ -43,6 +43,11 @@ it('a pattern is not evaluated here, and what is invalid allows no page', async 
   expect((await read({ http: { cors: { allow_origins: 'x' } } })).cors.origins).toEqual([]);
 });
 
+it('a file as large as a build takes is read', async () => {
+  const document = { auth: { path: './auth.ts:auth' }, description: 'x'.repeat(3 * 1024 ** 2) };
+  expect(await read(document)).toMatchObject({ access: 'handler' });
+});
+
 it('a link that leads out of the build is not read', async () => {
   const build = join(scratch.path, 'build');
   await mkdir(build);
