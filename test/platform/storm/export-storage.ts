@@ -177,6 +177,7 @@ if (import.meta.main) {
     // A client that was killed in the middle of a body.
     serve(objects, request, response).catch(() => response.destroy());
   });
+  process.once('SIGTERM', () => process.exit(0));
   server.listen(Number(port), '127.0.0.1', () => {
     console.log(JSON.stringify({ msg: 'listening', port: (server.address() as AddressInfo).port }));
   });
