@@ -8,22 +8,22 @@ import { downloadFields } from '../artifacts/attachment-route.ts';
 import { findProject, listProjects } from '../projects/projects.ts';
 import { unpackInPieces } from '../runs/payload.ts';
 import type { FoundRun, PayloadField, TraceStore } from '../trace-store.ts';
-import { type Html, html } from './html.ts';
-import { onPage } from './page-access.ts';
-import { framedErrors, pageFields, pageText } from './page-frame.ts';
+import { type Html, html } from '../../api/pages/html.ts';
+import { onPage } from '../../api/pages/page-access.ts';
+import { frameErrors, pageFields, pageText } from '../../api/pages/page-frame.ts';
 import { createLinks, type Links } from './page-links.ts';
 import { projectsContent } from './projects-page.ts';
 import { runsContent, sinceNames } from './runs-page.ts';
 import { findRunList } from './run-list-reading.ts';
 import { traceContent } from './trace-page.ts';
 import { findRun, readTrace } from './trace-reading.ts';
-import { visibleText } from './visible-text.ts';
+import { visibleText } from '../../api/pages/visible-text.ts';
 
 const shared = {
   tag: 'Pages of traces',
   method: 'GET',
   access: onPage('runs:read'),
-  errors: framedErrors,
+  errors: frameErrors({ title: 'Traces', address: '/traces', shows: 'traces' }),
   // In all more than one organization may have, so that others find a place.
   limits: { running: { total: 256, perCaller: 8 } },
 } as const;

@@ -1,7 +1,7 @@
 // The runs of a trace as a tree: each below its parent, in the order of their starts, and where it is between the start and the end of
 // the trace. Whatever clients have sent: parents that are absent, runs that are their own parents, ends before starts. Pure.
 import type { FoundRun } from '../trace-store.ts';
-import { microsecondsOf } from './page-time.ts';
+import { microsecondsOf } from '../../api/pages/page-time.ts';
 
 export type TreeRun = Pick<
   FoundRun,

@@ -1,7 +1,8 @@
 // Access to pages: that of the workspace which `workspace` of the query names. A browser sends no header field of ours with a link.
-import { type Access, type Entry, inWorkspace, type WorkspaceGrant } from '../../api/access.ts';
+import { type Access, type Entry, inWorkspace, type WorkspaceGrant } from '../access.ts';
+import type { Permission } from '../../identity/permission.ts';
 
-export function onPage(permission: 'runs:read'): Access<WorkspaceGrant> {
+export function onPage(permission: Permission): Access<WorkspaceGrant> {
   const access = inWorkspace(permission);
   return {
     ...access,

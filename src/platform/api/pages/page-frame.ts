@@ -1,6 +1,6 @@
 // What is around the content of each page: the path that leads to it, its style, its script, and the policy that allows these two alone.
 import { createHash } from 'node:crypto';
-import type { ApiError, ErrorFormat } from '../../api/contract/error-formats.ts';
+import type { ApiError, ErrorFormat } from '../contract/error-formats.ts';
 import { Html, html } from './html.ts';
 import { SCRIPT } from './page-script.ts';
 import { STYLE } from './page-style.ts';
@@ -45,23 +45,32 @@ export function pageText({ title, path, content }: PageParts): string {
   return String(page);
 }
 
+/** Of the pages of a module: the first of them, and what they show. */
+export type PageGroup = { readonly title: string; readonly address: string; readonly shows: string };
+
 /** Errors for the person who asked for a page. */
-export const framedErrors: ErrorFormat = {
-  mediaType: 'text/html',
-  schema: { type: 'string' },
-  write: (error) => ({
-    status: error.status,
-    fields: { ...pageFields, ...error.fields },
-    body: pageText({
-      title: 'Traces',
-      path: [html`<a href="/traces">Traces</a>`],
-      content: html`${error.status === 401 && SIGN_IN}<div role="alert">${linesOf(error)}</div>`,
+export function frameErrors(group: PageGroup): ErrorFormat {
+  const { title, address } = group;
+  return {
+    mediaType: 'text/html',
+    schema: { type: 'string' },
+    write: (error) => ({
+      status: error.status,
+      fields: { ...pageFields, ...error.fields },
+      body: pageText({
+        title,
+        path: [html`<a href="${address}">${title}</a>`],
+        content: html`${error.status === 401 && signIn(group)}<div role="alert">${linesOf(error)}</div>`,
+      }),
     }),
-  }),
-};
+  };
+}
 
 /** The script adds the page to come back to. */
-const SIGN_IN = html`<p><a href="/login?next=%2Ftraces" data-sign-in="">Sign in</a> with an API key to see the traces of its workspace.</p>`;
+function signIn({ address, shows }: PageGroup): Html {
+  const next = `/login?next=${encodeURIComponent(address)}`;
+  return html`<p><a href="${next}" data-sign-in="">Sign in</a> with an API key to see the ${shows} of its workspace.</p>`;
+}
 
 function linesOf({ detail, issues = [] }: ApiError): readonly Html[] {
   if (issues.length === 0) return [html`<p>${detail}</p>`];

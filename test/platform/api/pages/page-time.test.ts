@@ -1,9 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  formatDuration,
-  formatTime,
-  microsecondsOf,
-} from '../../../../src/platform/traces/pages/page-time.ts';
+import { formatDuration, formatTime, microsecondsOf } from '../../../../src/platform/api/pages/page-time.ts';
 
 it('times have milliseconds, and durations three digits that count', () => {
   expect(formatTime('2026-11-20T12:00:00.123456Z')).toBe('2026-11-20 12:00:00.123');
