@@ -1,6 +1,12 @@
 // The sources without a test of their name, each with the test that exercises it. Kept exact by mirror.test.ts.
 
 export const testedElsewhere: Readonly<Record<string, string>> = {
+  'src/platform/bulk-export/pages/export-links.ts':
+    'test/platform/bulk-export/pages/export-page-routes.test.ts',
+  'src/platform/bulk-export/pages/export-page.ts':
+    'test/platform/bulk-export/pages/export-page-routes.test.ts',
+  'src/platform/bulk-export/pages/exports-page.ts':
+    'test/platform/bulk-export/pages/export-page-routes.test.ts',
   'src/platform/programs/export-worker-program.ts': 'test/cli/platform/export-worker.test.ts',
   'src/cli/platform/started-programs.ts': 'test/cli/platform/export-worker.test.ts',
   'src/cli/command/export-worker-command.ts': 'test/cli/platform/export-worker.test.ts',
@@ -53,11 +59,11 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/runner/traces/trace-sender.ts': 'test/platform/runner/traces/trace-relay.test.ts',
   'src/workload/network/workload-services.ts': 'test/platform/runner/traces/trace-relay.test.ts',
   'src/platform/traces/pages/filter-problem.ts': 'test/platform/traces/pages/page-routes.test.ts',
-  'src/platform/traces/pages/page-access.ts': 'test/platform/traces/pages/page-routes.test.ts',
-  'src/platform/traces/pages/page-frame.ts': 'test/platform/traces/pages/page-routes.test.ts',
+  'src/platform/api/pages/page-access.ts': 'test/platform/traces/pages/page-routes.test.ts',
+  'src/platform/api/pages/page-frame.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/platform/traces/pages/page-links.ts': 'test/platform/traces/pages/page-routes.test.ts',
-  'src/platform/traces/pages/page-script.ts': 'test/platform/traces/pages/page-routes.test.ts',
-  'src/platform/traces/pages/page-style.ts': 'test/platform/traces/pages/page-routes.test.ts',
+  'src/platform/api/pages/page-script.ts': 'test/platform/traces/pages/page-routes.test.ts',
+  'src/platform/api/pages/page-style.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/platform/traces/pages/projects-page.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/platform/traces/pages/run-list-reading.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/platform/traces/pages/runs-page.ts': 'test/platform/traces/pages/page-routes.test.ts',

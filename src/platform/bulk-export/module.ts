@@ -3,6 +3,7 @@
 import type { Module } from '../module.ts';
 import { createDestinationRoutes } from './destinations/destination-routes.ts';
 import { createExportRoutes } from './exports/export-routes.ts';
+import { exportPageRoutes } from './pages/export-page-routes.ts';
 import { createExportUpkeep } from './scheduling/upkeep-job.ts';
 
 const upkeep = createExportUpkeep();
@@ -10,7 +11,11 @@ const upkeep = createExportUpkeep();
 export const bulkExport: Module = {
   name: 'bulk-export',
   // Those of destinations first: an export has its id in the place of their name.
-  routes: (wiring) => [...createDestinationRoutes(wiring), ...createExportRoutes(wiring)],
+  routes: (wiring) => [
+    ...createDestinationRoutes(wiring),
+    ...createExportRoutes(wiring),
+    ...exportPageRoutes,
+  ],
   jobs: [upkeep.job],
   migrations: [
     new URL('./migrations/0029-export-destinations.sql', import.meta.url),

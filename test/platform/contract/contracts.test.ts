@@ -86,6 +86,8 @@ describe('the table of contracts', () => {
       'GET /traces/{session_id}',
       'GET /traces/{session_id}/{trace_id}',
       'GET /traces/runs/{run_id}/{field}',
+      'GET /exports',
+      'GET /exports/{bulk_export_id}',
       'GET /openapi.json',
       'GET /docs',
     ]);

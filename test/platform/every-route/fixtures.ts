@@ -79,7 +79,10 @@ const tables: Readonly<Record<string, readonly Fixture[]>> = {
   ],
   feedback_id: [{ under: '/api/v1/feedback/', make: addFeedback }],
   destination_id: [{ under: '/api/v1/bulk-exports/', make: addDestination }],
-  bulk_export_id: [{ under: '/api/v1/bulk-exports/', make: addExport }],
+  bulk_export_id: [
+    { under: '/api/v1/bulk-exports/', make: addExport },
+    { under: '/exports/', make: addExport },
+  ],
   export_run_id: [
     {
       under: '/api/v1/bulk-exports/',

@@ -92,6 +92,8 @@ function isBeyondSchema({ loc, msg, type }: Issue): boolean {
   if (msg.startsWith('Input must name what the feedback is about')) return true;
   // Of a destination: its endpoint, what that needs, and options that are not supported.
   if (['config', 'credentials'].includes(String(loc[1]))) return true;
+  // Of an export: members of a list that differ.
+  if (msg === 'Input must name each column once') return true;
   // The filter language.
   if (/^(?:trace_|tree_|search_)?filter$/.test(String(loc[1]))) return true;
   return ['cursor', 'expires_at', 'time', 'start_time', 'end_time'].includes(String(loc.at(-1)));

@@ -123,7 +123,12 @@ async function selectRuns(db: Reader, workspaceId: string, by: Selected) {
     .innerJoin('exports as e', 'e.id', 'r.export_id')
     .innerJoin('export_destinations as d', 'd.id', 'r.destination_id')
     .select(RUN_COLUMNS)
-    .select(['r.workspace_id', 'e.session_id', 'd.config'])
+    .select([
+      'r.workspace_id',
+      'e.session_id',
+      'd.config',
+      sql<number | null>`r.rows_read::float8`.as('rows_read'),
+    ])
     .where('r.workspace_id', '=', workspaceId);
   if (exportId !== undefined) query = query.where('r.export_id', '=', exportId);
   if (runId !== undefined) query = query.where('r.id', '=', runId);

@@ -53,6 +53,8 @@ declare module '../../store/tables.ts' {
       lease_id: string | null;
       lease_until: Date | null;
       attempt_at: Date | null;
+      /** Of an attempt at work: with its files that are not complete. */
+      rows_read: ColumnType<string | null, number | null | undefined, number | null>;
       readonly created_at: Fixed<Date>;
       updated_at: Date;
       finished_at: Date | null;

@@ -52,6 +52,7 @@
       lease_id uuid,
       lease_until timestamptz,
       attempt_at timestamptz,
+      rows_read bigint,
       created_at timestamptz not null,
       updated_at timestamptz not null,
       finished_at timestamptz,

@@ -141,7 +141,13 @@ async function begin(trx: Transaction, found: FoundRun, now: Date): Promise<Clai
     .set({
       status: 'RUNNING',
       credentials_version: credentialsVersion,
-      ...{ lease_id: leaseId, lease_until: addMs(now, LEASE_MS), attempt_at: now, updated_at: now },
+      ...{
+        lease_id: leaseId,
+        lease_until: addMs(now, LEASE_MS),
+        attempt_at: now,
+        updated_at: now,
+        rows_read: null,
+      },
     })
     .where('id', '=', runId)
     .execute();

@@ -17,16 +17,16 @@ export class LeaseLost extends DomainError {
   }
 }
 
-/** False: it is lost. */
+/** With the rows that are read so far. False: it is lost. */
 export async function renewLease(
   db: Database,
-  { runId, leaseId }: LeasedRun,
+  { runId, leaseId, rows }: LeasedRun & { readonly rows?: number },
   clock: Clock,
 ): Promise<boolean> {
   const until = addMs(await clock(db), LEASE_MS);
   const renewed = await db
     .updateTable('export_runs')
-    .set({ lease_until: until })
+    .set({ lease_until: until, ...(rows === undefined ? {} : { rows_read: rows }) })
     .where('id', '=', runId)
     .where('lease_id', '=', leaseId)
     .returning('id')

@@ -204,7 +204,8 @@ class Attempt implements RunningAttempt {
     const { store, clock } = this.#parts;
     const sentAt = performance.now();
     try {
-      if (await renewLease(store.db, this.claimed, clock)) this.#heldUntil = sentAt + LEASE_MS - RESERVE_MS;
+      const lease = { ...this.claimed, rows: this.rows };
+      if (await renewLease(store.db, lease, clock)) this.#heldUntil = sentAt + LEASE_MS - RESERVE_MS;
       else if (!this.#settled.signal.aborted) this.#abort('lost');
     } catch {
       // The database is away: another attempt follows, until the lease may be another's.
