@@ -7,6 +7,7 @@ import { mkdtemp, rm, chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { exportWorkerSwitches } from '../src/cli/platform/started-programs.ts';
 import { migrationsOf } from '../src/platform/modules.ts';
 import { type Connection, connectOnce } from '../src/platform/store/database.ts';
 import { openPostgres } from '../src/platform/store/embedded/postgres-server.ts';
@@ -37,8 +38,6 @@ const SMALL = [
   'is_root',
   'total_tokens',
 ] as const;
-/** As the platform starts its worker. */
-const FLAGS = ['--max-old-space-size=192', '--max-semi-space-size=8'];
 const folder = join(import.meta.dirname, 'exports');
 
 type Outcome = {
@@ -79,7 +78,7 @@ function taskOf({ connection, endpoint, day }: Scene, more: Partial<WorkerTask>)
 function exportHere(scene: Scene, more: Partial<WorkerTask>): Outcome {
   const profile = given.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${given.profile}`];
   return run(process.execPath, [
-    ...FLAGS,
+    ...exportWorkerSwitches(2),
     ...profile,
     join(folder, 'worker.ts'),
     JSON.stringify(taskOf(scene, more)),

@@ -172,24 +172,33 @@ async function checkWays(source, server) {
   delete process.env.AWS_SECRET_ACCESS_KEY;
 }
 
-async function checkReaders(source, server, expectedFile) {
+function readFiles(server, { exportId, formatVersion, compression }, expectedFile) {
+  const folder = join(server.data, 'all', `export_id=${exportId}`);
+  const args = [join(import.meta.dirname, 'readers.py'), folder, expectedFile, formatVersion, compression];
+  const { stdout, stderr } = spawnSync(python, args, { encoding: 'utf8', maxBuffer: 1e8 });
+  return stdout === '' ? { failed: [stderr] } : JSON.parse(stdout);
+}
+
+async function checkReaders(source, server, folder) {
   const limits = { pageRows: 40, groupRows: 20, fileRows: 60 };
+  const expect = async (name, rows) => {
+    const file = join(folder, name);
+    await writeFile(file, JSON.stringify({ workspaceId: source.workspaceId, rows }));
+    return file;
+  };
+  const expected = await expect('expected.json', source.rows);
+  let exported;
   for (const formatVersion of ['v1', 'v2_beta'])
     for (const compression of ['none', 'gzip', 'snappy', 'zstd']) {
       const { exportId } = await exportDays(source, server, { formatVersion, compression, limits });
-      const folder = join(server.data, 'all', `export_id=${exportId}`);
-      const args = [
-        join(import.meta.dirname, 'readers.py'),
-        folder,
-        expectedFile,
-        formatVersion,
-        compression,
-      ];
-      const { stdout, stderr } = spawnSync(python, args, { encoding: 'utf8', maxBuffer: 1e8 });
-      const read = stdout === '' ? { failed: [stderr] } : JSON.parse(stdout);
+      exported = { exportId, formatVersion, compression };
+      const read = readFiles(server, exported, expected);
       const what = `${formatVersion}, ${compression}: ${read.files} files and ${read.rows} rows by ${read.versions}`;
       check(read.failed.length === 0, what, read.failed.join('\n'));
     }
+  const other = source.rows.map((run, at) => (at === 100 ? { ...run, total_tokens: 1 } : run));
+  const { failed: seen } = readFiles(server, exported, await expect('other.json', other));
+  check(seen.length === 2, 'both readers see a value that is another', seen.join('\n'));
 }
 
 await using cleanup = new AsyncDisposableStack();
@@ -203,11 +212,9 @@ const database = openDatabase({
 });
 cleanup.defer(() => database.close());
 const source = { ...(await sendRuns(platform)), db: database.db };
-const expectedFile = join(folder, 'expected.json');
-await writeFile(expectedFile, JSON.stringify({ workspaceId: source.workspaceId, rows: source.rows }));
 const [readable] = servers.filter(({ data }) => data !== undefined);
 if (readable === undefined) check(false, 'the readers need the files of versitygw');
-else await checkReaders(source, readable, expectedFile);
+else await checkReaders(source, readable, folder);
 for (const server of servers) {
   await checkWays(source, server);
   await checkConditions(source, server);

@@ -16,6 +16,8 @@ import {
 export type ProgramChildOptions = {
   /** The command that the name of the one to run is appended to. */
   readonly program: readonly string[];
+  /** Switches of Node for it. */
+  readonly switches?: readonly string[];
   readonly command: 'runner' | 'export-worker';
   /** In the log. */
   readonly title: string;
@@ -88,12 +90,12 @@ type Ended = {
 };
 
 function run(
-  { program, command, input, sink, log }: ProgramChildOptions,
+  { program, switches = [], command, input, sink, log }: ProgramChildOptions,
   onStarted: (child: ChildProcess) => void,
 ): Promise<Ended> {
   const [file = '', ...args] = program;
   const stateHome = process.env['XDG_STATE_HOME'];
-  const child = spawn(file, [...args, command], {
+  const child = spawn(file, [...switches, ...args, command], {
     cwd: '/',
     env: {
       ...inheritedVariables(),

@@ -25,12 +25,18 @@ export type FileFormat = {
 const CODECS = { none: 'UNCOMPRESSED', gzip: 'GZIP', snappy: 'SNAPPY', zstd: 'ZSTD' } as const;
 const PAGE_BYTES = 1024 * 1024;
 /** That of other writers of Parquet. */
-const ZSTD_PARAMS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const ZSTD_PARAMS = { [constants.ZSTD_c_compressionLevel]: 1 };
 
 const compressors = {
-  GZIP: (bytes: Uint8Array) => gzipSync(bytes),
-  ZSTD: (bytes: Uint8Array) => zstdCompressSync(bytes, ZSTD_PARAMS),
+  GZIP: (bytes: Uint8Array) => gzipSync(bytes, { chunkSize: chunkSizeOf(bytes) }),
+  ZSTD: (bytes: Uint8Array) =>
+    zstdCompressSync(bytes, { params: ZSTD_PARAMS, chunkSize: chunkSizeOf(bytes) }),
 };
+
+/** What is allocated for the result at once: most pages are small, and there are many of them. */
+function chunkSizeOf({ length }: Uint8Array): number {
+  return Math.min(Math.max(length, 256), PAGE_BYTES);
+}
 
 export async function createParquetFile({ columns, hasZone, compression }: FileFormat): Promise<ParquetFile> {
   const { ByteWriter, ParquetWriter } = await import('hyparquet-writer');

@@ -15,6 +15,8 @@ type Row = { -readonly [K in keyof PagedRun]: PagedRun[K] } & { readonly has_lar
 /** Of one payload that is read with the others. */
 const SMALL_BYTES = 1024 * 1024;
 const TIMES: readonly RunPageColumn[] = ['start_time', 'end_time', 'first_token_time'];
+/** Read as JSON: the driver takes long for arrays. */
+const LISTS: readonly RunPageColumn[] = ['parent_run_ids', 'tags'];
 
 /** In the snapshot of the transaction. */
 export async function readRunPage(trx: Database, read: RunPageRead): Promise<readonly PagedRun[]> {
@@ -75,6 +77,7 @@ function plainColumns(columns: RunPageRead['columns']): readonly PlainColumn[] {
 }
 
 function toShown(name: PlainColumn) {
+  if (LISTS.includes(name)) return sql`to_json(${sql.ref(name)}) as ${sql.ref(name)}`;
   if (!TIMES.includes(name)) return sql.ref(name);
   return sql`(extract(epoch from ${sql.ref(name)}) * 1000000)::bigint as ${sql.ref(name)}`;
 }
