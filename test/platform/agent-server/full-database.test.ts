@@ -1,6 +1,7 @@
 // A database that has reached the limit of its deployment: what would store more says so, runs end with the reason, and everything can be
 // read and deleted.
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ensureDefaultAssistants } from '../../../src/platform/agent-server/assistants/default-assistants.ts';
 import { createThreadRoutes } from '../../../src/platform/agent-server/threads/thread-routes.ts';
 import { WorkerError } from '../../../src/platform/agent-server/workers/worker-error.ts';
 import { allowInserts, refuseInserts } from '../../../src/platform/runner/databases/insert-refusal.ts';
@@ -54,6 +55,18 @@ it('threads are read, changed and deleted, and a new one gets 507 with the reaso
   expect((await api.ask('DELETE', `/threads/${id}`)).status).toBe(204);
   await change(ownerConnection, allowInserts);
   expect((await create()).status).toBe(200);
+});
+
+it('a process starts whose default assistants are there', async () => {
+  const { store, ownerConnection } = api.database;
+  const graphs = new Map([['agent', { description: null }]]) as Parameters<typeof ensureDefaultAssistants>[1];
+  await ensureDefaultAssistants(store, graphs);
+  await change(ownerConnection, refuse);
+  expect(await ensureDefaultAssistants(store, graphs)).toEqual([]);
+  const more = new Map([...graphs, ['another', { description: null }]]) as typeof graphs;
+  await expect(ensureDefaultAssistants(store, more)).rejects.toMatchObject({ kind: 'storage_full' });
+  await change(ownerConnection, allowInserts);
+  expect(await ensureDefaultAssistants(store, more)).toEqual([]);
 });
 
 it('a run ends with the reason by its first attempt, and nothing waits for the database', async () => {

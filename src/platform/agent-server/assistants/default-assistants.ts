@@ -23,6 +23,8 @@ export async function ensureDefaultAssistants(
   const given = sql`jsonb_to_recordset(${sorted}::jsonb) as given (id uuid, graph text, description text)`;
   return store.write(async (trx) => {
     const taken = await removeTaken(trx, given);
+    // A database that is full refuses the statement also where it would insert nothing: the process must start all the same.
+    if (taken.length === 0 && !(await isAnyMissing(trx, given))) return [];
     // A run of the one that was there keeps its assistant.
     await sql`
       with made as (
@@ -40,6 +42,14 @@ export async function ensureDefaultAssistants(
     `.execute(trx);
     return taken.map(({ graph }) => graph);
   });
+}
+
+async function isAnyMissing(trx: Transaction, given: ReturnType<typeof sql>): Promise<boolean> {
+  const { rows } = await sql`
+    select from ${given} where not exists (select from agent_assistants a where a.assistant_id = id) limit 1`.execute(
+    trx,
+  );
+  return rows.length > 0;
 }
 
 type Taken = { readonly id: string; readonly graph: string };
