@@ -5,6 +5,7 @@ import { abandonUpload, exportRun } from '../bulk-export/files/run-export.ts';
 import { databaseClock } from '../bulk-export/scheduling/clock.ts';
 import { createTask, openTarget } from '../bulk-export/worker/export-task.ts';
 import { openExportWorker } from '../bulk-export/worker/export-worker.ts';
+import { createWorkerIdentity } from '../bulk-export/worker/worker-identity.ts';
 import type { WorkerMetrics } from '../bulk-export/worker/worker-metrics.ts';
 import type { PlatformConfig } from '../config.ts';
 import { migrationsOf } from '../modules.ts';
@@ -54,7 +55,7 @@ export async function openExportWorkerProgram(
   const opening = { vault, db: store.db, endpoints, addresses };
   const worker = await openExportWorker({
     ...{ pages, store, traces: createRunPages(postgresTraceStore), clock: databaseClock, notifications, log },
-    ...{ limits, rules, places },
+    ...{ limits, rules, places, identity: createWorkerIdentity() },
     exportRun: (task, means) => exportRun(task, { ...means, limits: { pageBytes: settings.pageBytes } }),
     createTask: (claimed) => createTask(claimed, opening),
     abandonUpload: async (left) => abandonUpload(await openTarget(left, opening), left.pending),

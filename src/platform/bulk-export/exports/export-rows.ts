@@ -50,6 +50,8 @@ declare module '../../store/tables.ts' {
       credentials_version: number | null;
       /** Of its next attempt, at the earliest. */
       due_at: Date;
+      /** The process that had it last. */
+      worker: string | null;
       lease_id: string | null;
       lease_until: Date | null;
       attempt_at: Date | null;

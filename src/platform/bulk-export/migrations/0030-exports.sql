@@ -49,6 +49,7 @@
       progress jsonb,
       credentials_version integer,
       due_at timestamptz not null,
+      worker text,
       lease_id uuid,
       lease_until timestamptz,
       attempt_at timestamptz,

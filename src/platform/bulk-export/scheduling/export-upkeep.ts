@@ -17,7 +17,13 @@ export type UpkeepRules = RetryRules & {
   readonly exportTimeoutMs: number;
 };
 
-export type UpkeepParts = { readonly store: Store; readonly clock: Clock; readonly rules: UpkeepRules };
+export type UpkeepParts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly rules: UpkeepRules;
+  /** Whether it is known that the process has ended; of those of which nothing is known, leases expire. */
+  isDead?(worker: string): boolean;
+};
 
 /** What was done, for the log. */
 export type Upkept = { readonly interrupted: number; readonly timedOut: number; readonly scheduled: number };
@@ -42,29 +48,49 @@ type Lost = {
   readonly workspace_id: string;
   readonly lease_id: string;
   readonly is_late: boolean;
+  readonly is_dead: boolean;
 };
 
-async function endLostAttempts({ store, clock, rules }: UpkeepParts): Promise<number> {
+async function endLostAttempts({ store, clock, rules, isDead }: UpkeepParts): Promise<number> {
   const now = await clock(store.db);
+  const dead = isDead === undefined ? [] : (await listWorkers(store.db)).filter((one) => isDead(one));
   const lateSince = addMs(now, -(rules.runTimeoutMs + OVERTIME_MS));
   const { rows } = await sql<Lost>`
-    select id, workspace_id, lease_id, attempt_at < ${lateSince} as is_late from export_runs
-    where status = 'RUNNING' and (lease_until < ${now} or attempt_at < ${lateSince})
+    select id, workspace_id, lease_id, attempt_at < ${lateSince} as is_late,
+      coalesce(worker = any(${dead}::text[]), false) as is_dead
+    from export_runs
+    where status = 'RUNNING'
+      and (lease_until < ${now} or attempt_at < ${lateSince} or worker = any(${dead}::text[]))
     limit ${MAX_AT_ONCE}`.execute(store.db);
   let ended = 0;
-  for (const { id: runId, workspace_id: workspaceId, lease_id: leaseId, is_late: isLate } of rows) {
-    const isEnded = await store.write(async (trx) => {
-      if (!(await lockExportsOf(trx, workspaceId))) return false;
-      const at = await clock(trx);
-      if (!isLate && !(await isExpired(trx, { runId, leaseId, at }))) return false;
-      const end = isLate
-        ? ({ is: 'failed', isRetryable: true, message: RUN_TIMED_OUT } as const)
-        : ({ is: 'interrupted' } as const);
-      return (await endAttempt(trx, { workspaceId, runId, leaseId, now: at, rules }, end)) !== undefined;
-    });
-    if (isEnded) ended += 1;
-  }
+  for (const lost of rows)
+    if (await store.write(async (trx) => endLost(trx, lost, { now: await clock(trx), rules }))) ended += 1;
   return ended;
+}
+
+async function endLost(
+  trx: Transaction,
+  { id: runId, workspace_id: workspaceId, lease_id: leaseId, is_late: isLate, is_dead: isDead }: Lost,
+  { now, rules }: { readonly now: Date; readonly rules: RetryRules },
+): Promise<boolean> {
+  if (!(await lockExportsOf(trx, workspaceId))) return false;
+  if (!isLate && !isDead && !(await isExpired(trx, { runId, leaseId, at: now }))) return false;
+  const end = isLate
+    ? ({ is: 'failed', isRetryable: true, message: RUN_TIMED_OUT } as const)
+    : ({ is: 'interrupted' } as const);
+  return (await endAttempt(trx, { workspaceId, runId, leaseId, now, rules }, end)) !== undefined;
+}
+
+/** Of the attempts at work. */
+async function listWorkers(db: Database): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('export_runs')
+    .select('worker')
+    .distinct()
+    .where('status', '=', 'RUNNING')
+    .where('worker', 'is not', null)
+    .execute();
+  return rows.flatMap(({ worker }) => worker ?? []);
 }
 
 /** It may have been renewed meanwhile. */

@@ -39,17 +39,23 @@ export type ClaimedRun = {
 /** Of one look for a run. Others look at other workspaces meanwhile. */
 const MAX_WORKSPACES = 20;
 
-type Claiming = { readonly clock: Clock; readonly limits: AdmissionLimits };
+type Claiming = {
+  readonly clock: Clock;
+  readonly limits: AdmissionLimits;
+  /** The process that takes it. */
+  readonly worker?: string | undefined;
+};
 
 /** Undefined: no run may begin now. */
-export async function claimRun(store: Store, { clock, limits }: Claiming): Promise<ClaimedRun | undefined> {
+export async function claimRun(store: Store, claiming: Claiming): Promise<ClaimedRun | undefined> {
+  const { clock, limits, worker = null } = claiming;
   const candidates = await findWorkspaces(store.db, await clock(store.db), limits);
   for (const workspaceId of candidates) {
     const claimed = await store.write(async (trx) => {
       if (!(await lockExportsOf(trx, workspaceId))) return undefined;
       const now = await clock(trx);
       const found = await findRun(trx, { workspaceId, now, limits });
-      return found && begin(trx, found, now);
+      return found && begin(trx, found, { now, worker });
     });
     if (claimed !== undefined) return claimed;
   }
@@ -124,7 +130,11 @@ async function findRun(
   return rows[0];
 }
 
-async function begin(trx: Transaction, found: FoundRun, now: Date): Promise<ClaimedRun> {
+async function begin(
+  trx: Transaction,
+  found: FoundRun,
+  { now, worker }: { readonly now: Date; readonly worker: string | null },
+): Promise<ClaimedRun> {
   const { id: runId, workspace_id: workspaceId, export_id: exportId, destination_id: destinationId } = found;
   // Locked against new credentials: whoever stores them removes the version before, unless a run holds it.
   const destination = await trx
@@ -140,7 +150,7 @@ async function begin(trx: Transaction, found: FoundRun, now: Date): Promise<Clai
     .updateTable('export_runs')
     .set({
       status: 'RUNNING',
-      credentials_version: credentialsVersion,
+      ...{ credentials_version: credentialsVersion, worker },
       ...{
         lease_id: leaseId,
         lease_until: addMs(now, LEASE_MS),

@@ -6,6 +6,7 @@ import { claimLeftUpload, type LeftUpload, settleLeftUpload } from '../schedulin
 import { keepExports, type UpkeepRules } from '../scheduling/export-upkeep.ts';
 import { type AdmissionLimits, claimRun } from '../scheduling/run-claims.ts';
 import { type AttemptParts, type RunningAttempt, startAttempt } from './run-attempt.ts';
+import type { WorkerIdentity } from './worker-identity.ts';
 
 export type WorkerParts = Omit<AttemptParts, 'rules'> & {
   readonly notifications: Pick<Notifications, 'subscribe'>;
@@ -13,6 +14,8 @@ export type WorkerParts = Omit<AttemptParts, 'rules'> & {
   readonly rules: UpkeepRules;
   /** Of a run that nobody tries again. */
   abandonUpload(left: LeftUpload): Promise<void>;
+  /** Of this process; undefined where leases alone say that a worker has died. */
+  readonly identity?: WorkerIdentity | undefined;
   /** Runs at once. */
   readonly places: number;
   readonly intervalMs?: number;
@@ -105,8 +108,9 @@ class Worker implements ExportWorker {
     const nowMs = performance.now();
     if (nowMs < this.#upkeptMs + UPKEEP_MS) return;
     this.#upkeptMs = nowMs;
-    const { store, clock, rules, log } = this.#parts;
-    const done = await keepExports({ store, clock, rules });
+    const { store, clock, rules, identity, log } = this.#parts;
+    const isDead = identity && { isDead: (worker: string) => identity.isDead(worker) };
+    const done = await keepExports({ store, clock, rules, ...isDead });
     if (Object.values(done).some((count) => count > 0)) log.info(done, 'exports were kept');
     // Not waited for: a bucket may not respond.
     this.#cleaning ??= this.#abandonUploads().finally(() => (this.#cleaning = undefined));
@@ -134,9 +138,9 @@ class Worker implements ExportWorker {
   }
 
   async #takeRuns(): Promise<void> {
-    const { store, clock, limits, places } = this.#parts;
+    const { store, clock, limits, places, identity } = this.#parts;
     while (!this.#closing.signal.aborted && this.#attempts.size < places) {
-      const claimed = await claimRun(store, { clock, limits });
+      const claimed = await claimRun(store, { clock, limits, worker: identity?.own });
       if (claimed === undefined) return;
       const attempt = startAttempt(claimed, this.#parts);
       this.#attempts.set(claimed.leaseId, attempt);

@@ -46,6 +46,18 @@ describe('an attempt', () => {
     expect((await claimed()).runId).toBe(run.runId);
   });
 
+  it('whose process is known to have ended is requeued at once, and no other one', async () => {
+    const id = await scene.addExport(2);
+    const limits = { maxExports: 15, maxRuns: 45 };
+    const { store } = scene.api.database;
+    for (const worker of ['dead', 'other'])
+      expect(await claimRun(store, { clock: scene.clock, limits, worker })).toBeDefined();
+    const isDead = (worker: string): boolean => worker === 'dead';
+    const keepHere = () => keepExports({ store, clock: scene.clock, rules: RULES, isDead });
+    expect([(await keepHere()).interrupted, (await keepHere()).interrupted]).toEqual([1, 0]);
+    expect((await scene.runsOf(id)).map(({ status }) => status)).toEqual(['CREATED', 'RUNNING']);
+  });
+
   it('that its worker does not end in time is a retry', async () => {
     const id = await scene.addExport(1);
     const run = await claimed();
