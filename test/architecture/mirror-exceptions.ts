@@ -47,7 +47,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/bulk-export/files/file-content.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/file-key.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/file-upload.ts': 'test/platform/bulk-export/files/run-export.test.ts',
-  'src/platform/bulk-export/files/parquet-file.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/parquet-schema.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/row-group.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/run-progress.ts': 'test/platform/bulk-export/files/run-export.test.ts',
