@@ -53,5 +53,13 @@ function createReadings({ pools, running, streams, log, hasJobs }: MetricsSource
         union all select 'revision', status, count(*) from revisions group by status`.execute(pools.long.db);
       return rows.map(({ count, ...labels }) => ({ ...labels, count: Number(count) }));
     },
+    async exports() {
+      const { rows } = await sql<{ kind: string; state: string; count: string }>`
+        select 'export' as kind, status as state, count(*) from exports
+        where status in ('CREATED', 'RUNNING', 'INTERVALSCHEDULED') group by status
+        union all select 'run', status, count(*) from export_runs
+        where status in ('CREATED', 'RUNNING') group by status`.execute(pools.long.db);
+      return rows.map(({ count, ...labels }) => ({ ...labels, count: Number(count) }));
+    },
   };
 }

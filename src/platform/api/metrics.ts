@@ -20,6 +20,8 @@ export type Readings = {
   deployments(): Promise<
     readonly { readonly kind: string; readonly state: string; readonly count: number }[]
   >;
+  /** Bulk exports and their runs that have not ended, by their states. */
+  exports(): Promise<readonly { readonly kind: string; readonly state: string; readonly count: number }[]>;
   /** One of them could not be read: it is left out. */
   onError(error: unknown): void;
 };
@@ -174,6 +176,11 @@ function addGauges(register: Registry, readings: Readings): void {
   });
   gauge('deployments', 'Deployments and their revisions in the database', ['kind', 'state'], async (one) => {
     const found = await inTime(readings.deployments(), readings);
+    one.reset();
+    for (const { kind, state, count } of found ?? []) one.set({ kind, state }, count);
+  });
+  gauge('exports', 'Bulk exports and their runs that have not ended', ['kind', 'state'], async (one) => {
+    const found = await inTime(readings.exports(), readings);
     one.reset();
     for (const { kind, state, count } of found ?? []) one.set({ kind, state }, count);
   });

@@ -11,6 +11,7 @@ const readings: Readings = {
   auditEvents: async () => 42,
   jobs: async () => ({ created: 7 }),
   deployments: async () => [{ kind: 'revision', state: 'DEPLOYED', count: 3 }],
+  exports: async () => [{ kind: 'run', state: 'CREATED', count: 4 }],
   onError: () => undefined,
 };
 const log = createLog('silent', { write: () => {} });
@@ -37,6 +38,7 @@ describe('metrics', () => {
         'sallyport_platform_audit_events 42',
         'sallyport_platform_jobs{state="created"} 7',
         'sallyport_platform_deployments{kind="revision",state="DEPLOYED"} 3',
+        'sallyport_platform_exports{kind="run",state="CREATED"} 4',
       ]),
     );
     expect(
@@ -54,14 +56,15 @@ describe('metrics', () => {
       auditEvents: () => (isAway ? Promise.reject(away) : readings.auditEvents()),
       jobs: () => (isAway ? Promise.reject(away) : readings.jobs()),
       deployments: () => (isAway ? Promise.reject(away) : readings.deployments()),
+      exports: () => (isAway ? Promise.reject(away) : readings.exports()),
       onError: (error) => void errors.push(error),
     });
     expect(await read(metrics)).toContain('sallyport_platform_audit_events 42');
     isAway = true;
     const lines = await read(metrics);
     expect(lines).toContain('sallyport_platform_requests_running 2');
-    expect(lines.filter((line) => /_(audit_events|jobs|deployments)[ {]/.test(line))).toEqual([]);
-    expect(errors).toEqual([away, away, away]);
+    expect(lines.filter((line) => /_(audit_events|jobs|deployments|exports)[ {]/.test(line))).toEqual([]);
+    expect(errors).toEqual([away, away, away, away]);
   });
 
   it('are served on a listener of their own, at one path', async () => {
