@@ -48,6 +48,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/bulk-export/files/file-key.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/file-upload.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/parquet-schema.ts': 'test/platform/bulk-export/files/run-export.test.ts',
+  'src/platform/bulk-export/files/group-queue.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/row-group.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/run-progress.ts': 'test/platform/bulk-export/files/run-export.test.ts',
   'src/platform/bulk-export/files/run-reading.ts': 'test/platform/bulk-export/files/run-export.test.ts',

@@ -1,15 +1,15 @@
 // The bytes of one file: groups of rows are taken and written as its reader asks for more, until the file has its size.
+import type { RunCursor } from '../../traces/contract.ts';
 import { ExportFailure } from './export-failure.ts';
 import type { ExportLimits } from './export-limits.ts';
-import { createParquetFile, type FileFormat } from './parquet-file.ts';
+import type { GroupQueue } from './group-queue.ts';
+import { createParquetFile, type FileFormat, type ParquetFile } from './parquet-file.ts';
 import type { PendingUpload } from './run-progress.ts';
-import type { RowGroup } from './row-group.ts';
 
 type Content = {
   readonly format: FileFormat;
-  readonly first: RowGroup;
-  /** Those that follow; what the file does not need stays there. */
-  readonly rest: AsyncGenerator<RowGroup>;
+  /** At least one; what the file does not need stays there. */
+  readonly groups: GroupQueue;
   readonly limits: Pick<ExportLimits, 'fileRows' | 'fileBytes'>;
   readonly onRows: (rows: number) => void;
 };
@@ -18,7 +18,7 @@ export class FileContent {
   readonly #content: Content;
   #rows = 0;
   #bytes = 0;
-  #last: RowGroup | undefined;
+  #last: RunCursor | undefined;
 
   constructor(content: Content) {
     this.#content = content;
@@ -27,38 +27,48 @@ export class FileContent {
   /** What the file has, once all of its pieces were read. */
   get target(): NonNullable<PendingUpload['target']> {
     if (this.#last === undefined) throw new Error('no group of the file was written');
-    return { cursor: this.#last.last, rows: this.#rows, bytes: this.#bytes };
+    return { cursor: this.#last, rows: this.#rows, bytes: this.#bytes };
   }
 
   async *pieces(): AsyncGenerator<Uint8Array> {
-    const { format, first, rest, limits, onRows } = this.#content;
+    const { format, groups, limits } = this.#content;
     const file = await createParquetFile(format);
-    for (let group: RowGroup | undefined = first; group !== undefined; ) {
-      const written: RowGroup = group;
-      yield* this.#count(written, () => file.write(written));
-      this.#rows += written.rows;
-      this.#last = written;
-      onRows(written.rows);
-      const isFull = this.#rows >= limits.fileRows || this.#bytes >= limits.fileBytes;
-      const next: IteratorResult<RowGroup, unknown> = isFull ? DONE : await rest.next();
-      group = next.done === true ? undefined : next.value;
+    while (await groups.hasMore()) {
+      yield* this.#count(this.#writeGroup(file));
+      if (this.#rows >= limits.fileRows || this.#bytes >= limits.fileBytes) break;
     }
-    const { cursor: last } = this.target;
-    yield* this.#count({ last }, () => file.finish());
+    yield* this.#count(writeOrFail(() => file.finish(), this.target.cursor));
   }
 
-  *#count({ last }: Pick<RowGroup, 'last'>, write: () => readonly Uint8Array[]): Generator<Uint8Array> {
-    for (const piece of writeOrFail(write, last.id)) {
+  #writeGroup(file: ParquetFile): readonly Uint8Array[] {
+    const { groups, onRows } = this.#content;
+    const group = groups.take();
+    const written = writeOrFail(() => file.write(group), group.last);
+    this.#rows += group.rows;
+    this.#last = group.last;
+    onRows(group.rows);
+    if (group.bytes > LARGE_BYTES) collect();
+    return written;
+  }
+
+  *#count(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+    for (const piece of pieces) {
       this.#bytes += piece.length;
       yield piece;
     }
   }
 }
 
-const DONE = { done: true, value: undefined } as const;
+/** More than groups of usual runs have. */
+const LARGE_BYTES = 8 * 1024 * 1024;
+
+/** A worker has the switch `--expose-gc`: the buffers of large values would wait in memory for a heap that hardly grows by them. */
+function collect(): void {
+  (globalThis as { readonly gc?: () => void }).gc?.();
+}
 
 /** The error of the writer may name a value. */
-function writeOrFail(write: () => readonly Uint8Array[], id: string): readonly Uint8Array[] {
+function writeOrFail(write: () => readonly Uint8Array[], { id }: RunCursor): readonly Uint8Array[] {
   try {
     return write();
   } catch (cause) {

@@ -20,6 +20,8 @@ export type RowGroup = {
   /** In the order of the columns. */
   readonly values: readonly (readonly ColumnValue[])[];
   readonly rows: number;
+  /** Roughly, before they are compressed. */
+  readonly bytes: number;
   readonly last: RunCursor;
 };
 
@@ -69,7 +71,7 @@ export class RowGroups {
   /** What is left, where there is any. */
   *end(): Generator<RowGroup> {
     if (this.#last === undefined) return;
-    const group = { values: this.#values, rows: this.#rows, last: toCursor(this.#last) };
+    const group = { values: this.#values, rows: this.#rows, bytes: this.#bytes, last: toCursor(this.#last) };
     this.#clear();
     yield group;
   }

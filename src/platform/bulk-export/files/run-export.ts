@@ -7,8 +7,8 @@ import type { ExportMeans, RunExportTask } from './export-task.ts';
 import { FileContent } from './file-content.ts';
 import { fileKey } from './file-key.ts';
 import { abortLeftUpload, isComplete, removeLeftObject, uploadFile } from './file-upload.ts';
+import { GroupQueue } from './group-queue.ts';
 import type { FileFormat } from './parquet-file.ts';
-import type { RowGroup } from './row-group.ts';
 import { readGroups } from './run-reading.ts';
 import type { PendingUpload, RunCheckpoints, RunProgress } from './run-progress.ts';
 import { toExportFailure } from './s3-failure.ts';
@@ -28,14 +28,13 @@ export async function exportRun(task: RunExportTask, means: ExportMeans): Promis
   await using bucket = await openBucket(task, limits);
   let progress = await settleLeftUpload(bucket, checkpoints, await checkpoints.load(), signal);
   const columns = chooseColumns(task.fields);
-  const groups = readGroups({ task, columns, means, limits, after: progress.cursor });
+  const groups = new GroupQueue(readGroups({ task, columns, means, limits, after: progress.cursor }));
   const format = { columns, hasZone: task.formatVersion === 'v2_beta', compression: task.compression };
   const run = { task, means, limits, bucket, format, groups };
   try {
-    for (let first = await groups.next(); first.done !== true; first = await groups.next())
-      progress = await exportFile(run, first.value, progress);
+    while (await groups.hasMore()) progress = await exportFile(run, progress);
   } finally {
-    await groups.return(undefined);
+    await groups.close();
   }
   await removeLeftFile(bucket, checkpoints, progress);
 }
@@ -62,16 +61,16 @@ type Run = {
   readonly limits: ExportLimits;
   readonly bucket: DestinationBucket;
   readonly format: FileFormat;
-  readonly groups: AsyncGenerator<RowGroup>;
+  readonly groups: GroupQueue;
 };
 
-async function exportFile(run: Run, first: RowGroup, progress: RunProgress): Promise<RunProgress> {
-  const { task, means, limits, bucket, format, groups: rest } = run;
+async function exportFile(run: Run, progress: RunProgress): Promise<RunProgress> {
+  const { task, means, limits, bucket, format, groups } = run;
   const { checkpoints, signal, onProgress } = means;
   const key = fileKey(task.destination.config.prefix, task, progress.files.length);
   let { rows } = progress;
   const onRows = (more: number): void => onProgress?.({ rows: (rows += more) });
-  const content = new FileContent({ format, first, rest, limits, onRows });
+  const content = new FileContent({ format, groups, limits, onRows });
   const body = Readable.from(content.pieces(), { highWaterMark: 1 });
   const failed = watchCheckpoints(checkpoints);
   await uploadFile({

@@ -47,7 +47,7 @@ async function write(groups: readonly (readonly Row[])[], compression: 'none' | 
   const last = { start_time: '', id: '' };
   const pieces = groups.flatMap((rows) => {
     const values = columns.map(({ name }) => rows.map((one) => toValue(one[name])));
-    return file.write({ values, rows: rows.length, last }).map((piece) => Uint8Array.from(piece));
+    return file.write({ values, rows: rows.length, bytes: 0, last }).map((piece) => Uint8Array.from(piece));
   });
   return Buffer.concat([...pieces, ...file.finish()]);
 }
