@@ -1,4 +1,4 @@
-// What ingestion of traces costs: `npm run bench -- traces [--runs N] [--rounds N] [--package DIR] [--profile DIR] [--only ratio,memory,hostile]`.
+// What ingestion of traces costs: `npm run bench -- traces [--runs N] [--rounds N] [--bodies N] [--package DIR] [--profile DIR] [--only ratio,memory,hostile]`.
 // Runs a second beside psql's COPY of the same rows, the memory of the platform with large bodies, and what hostile bodies cost it
 // and a bystander. Ends with 1 when a figure misses its limit.
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { createChildren } from './support/children.ts';
 import { inspectMachine, warningsOf } from './support/machine.ts';
 import { layOutPackage } from './support/package.ts';
 import { formatTable } from './support/table.ts';
-import { type Hostile, hostileBodies, largeBody, runBodies } from './traces/bodies.ts';
+import { type Body, type Hostile, hostileBodies, largeBody, runBodies } from './traces/bodies.ts';
 import { beside, send, sendAll, type Target } from './traces/clients.ts';
 import { prepareCopy } from './traces/copying.ts';
 
@@ -28,10 +28,11 @@ const { values: given } = parseArgs({
     rounds: { type: 'string', default: '5' },
     package: { type: 'string' },
     profile: { type: 'string' },
+    bodies: { type: 'string', default: '16' },
     only: { type: 'string', default: 'ratio,memory,hostile' },
   },
 });
-const [runs, rounds] = [Number(given.runs), Number(given.rounds)];
+const [runs, rounds, bodies] = [Number(given.runs), Number(given.rounds), Number(given.bodies)];
 const only = new Set(given.only.split(','));
 /** As many runs as clients put into one request. */
 const RUNS_A_BODY = 100;
@@ -58,6 +59,14 @@ function resetPeak(pid: number): number {
   return peakMb(pid);
 }
 
+/** Of the process, in user and system mode. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+}
+
+const TICKS_A_SECOND = 100;
+
 async function measureRatio(target: Target, directory: string): Promise<void> {
   const seconds: number[] = [];
   // The first round compiles, and makes the partition of the day.
@@ -77,15 +86,20 @@ async function measureRatio(target: Target, directory: string): Promise<void> {
 
 async function measureMemory(target: Target, pid: number): Promise<void> {
   const before = resetPeak(pid);
-  for (const path of ['/runs/multipart', '/runs/batch'] as const) {
-    const bodies = Array.from({ length: LARGE_CLIENTS * 2 }, () => largeBody(path));
-    const seconds = await sendAll(target, bodies, LARGE_CLIENTS);
-    const peak = peakMb(pid);
-    const verdict = check(peak <= MUST.memoryMb, `memory with ${path}`);
-    console.log(
-      `${LARGE_CLIENTS} clients, 20 MiB bodies to ${path}: ${seconds.toFixed(1)} s for ${bodies.length}, RSS ${before.toFixed(0)} MB before, at most ${peak.toFixed(0)} MB, must be ${MUST.memoryMb} ${verdict}`,
-    );
-  }
+  for (const path of ['/runs/multipart', '/runs/batch'] as const)
+    for (const coding of ['identity', 'gzip', 'zstd'] as const) {
+      // Each is sent several times: what a platform keeps of bodies shows with their number.
+      const made = Array.from({ length: LARGE_CLIENTS }, () => largeBody(path, coding));
+      const sent = Array.from({ length: bodies }, (_, at) => made[at % made.length] as Body);
+      const startSeconds = cpuSeconds(pid);
+      const seconds = await sendAll(target, sent, LARGE_CLIENTS);
+      const cpu = (cpuSeconds(pid) - startSeconds) / bodies;
+      const peak = peakMb(pid);
+      const verdict = check(peak <= MUST.memoryMb, `memory with ${path}, ${coding}`);
+      console.log(
+        `${LARGE_CLIENTS} clients, bodies of 20 MiB to ${path}, ${coding}: ${(bodies / seconds).toFixed(2)} a second, CPU ${cpu.toFixed(2)} s each, RSS ${before.toFixed(0)} MB before, at most ${peak.toFixed(0)} MB, must be ${MUST.memoryMb} ${verdict}`,
+      );
+    }
 }
 
 async function measureHostile(target: Target, other: Target, pid: number): Promise<void> {

@@ -1,6 +1,5 @@
 // Who sends the bodies, and a bystander of another organization who asks all the time.
-import { Agent, request } from 'node:http';
-import { Readable } from 'node:stream';
+import { Agent, type ClientRequest, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Body } from './bodies.ts';
 
@@ -8,7 +7,7 @@ export type Target = { readonly port: number; readonly key: string };
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-/** Resolves with the status, also of a response that came before the whole body was sent. */
+/** Resolves with the status, also of a response that came before the whole body was sent, whose connection may end at any time. */
 export function send({ port, key }: Target, { path, fields, content }: Body): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const body = content();
@@ -17,15 +16,39 @@ export function send({ port, key }: Target, { path, fields, content }: Body): Pr
     ...{ agent, port, path, method: 'POST', host: '127.0.0.1' },
     headers: { 'X-Api-Key': key, ...fields, ...length },
   });
+  let status: number | undefined;
   sent.on('response', (response) => {
-    response.resume().on('end', () => resolve(response.statusCode ?? 0));
+    status = response.statusCode ?? 0;
+    response.resume().on('close', () => resolve(status ?? 0));
   });
-  sent.on('error', reject);
-  if (Buffer.isBuffer(body)) sent.end(body);
-  else body.pipe(sent);
-  return promise.finally(() => {
-    if (body instanceof Readable) body.destroy();
-  });
+  sent.on('error', (error) => (status === undefined ? reject(error) : resolve(status)));
+  void write(sent, Buffer.isBuffer(body) ? inPieces(body) : body, () => status !== undefined);
+  return promise;
+}
+
+const PIECE_BYTES = 64 * 1024;
+
+function* inPieces(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
+}
+
+/** Piece by piece: a client that writes all at once sees no response before its connection has ended. Its errors are those of `sent`. */
+async function write(
+  sent: ClientRequest,
+  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  hasResponse: () => boolean,
+): Promise<void> {
+  for await (const piece of pieces) {
+    if (hasResponse() || sent.destroyed) return;
+    await new Promise<void>((done) => {
+      sent.once('close', done);
+      sent.write(piece, () => {
+        sent.off('close', done);
+        done();
+      });
+    });
+  }
+  sent.end();
 }
 
 /** Sends all bodies, as many at once as there are clients; returns the seconds. */

@@ -592,8 +592,10 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/workload/running-workload.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-files.ts': 'test/workload/workloads.test.ts',
   'src/workload/workload-starter.ts': 'test/workload/workloads.test.ts',
-  'src/platform/traces/ingestion/json-number.ts': 'test/platform/traces/ingestion/json-scanner.test.ts',
-  'src/platform/traces/ingestion/invalid-json.ts': 'test/platform/traces/ingestion/json-scanner.test.ts',
+  'src/platform/traces/ingestion/json/json-number.ts':
+    'test/platform/traces/ingestion/json/json-scanner.test.ts',
+  'src/platform/traces/ingestion/json/invalid-json.ts':
+    'test/platform/traces/ingestion/json/json-scanner.test.ts',
   'src/platform/traces/ingestion/beginning.ts': 'test/platform/traces/ingestion/value-sketch.test.ts',
   'src/platform/traces/ingestion/collected-runs.ts':
     'test/platform/traces/ingestion/ingestion-routes.test.ts',
@@ -604,6 +606,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/part-body.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
   'src/platform/traces/ingestion/part-name.ts': 'test/platform/traces/ingestion/multipart-runs.test.ts',
+  'src/platform/traces/ingestion/large-value.ts': 'test/platform/traces/ingestion/batch-runs.test.ts',
   'src/platform/traces/ingestion/sliced-body.ts': 'test/platform/traces/ingestion/batch-runs.test.ts',
   'src/platform/traces/ingestion/run-reader.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/runs/run-writing.ts': 'test/platform/traces/access/run-access.test.ts',

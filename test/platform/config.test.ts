@@ -60,7 +60,7 @@ describe('settings', () => {
   it('have a variable for each key', () => {
     const names = platformVariables().map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
-    expect(names).toHaveLength(114);
+    expect(names).toHaveLength(116);
   });
 
   it('that are invalid are all named, by variable or key, and never quoted', () => {

@@ -19,7 +19,7 @@ export async function* readMultipart(
   boundary: string,
   limits: MultipartLimits,
 ): AsyncGenerator<Part, void, undefined> {
-  const pieces = content[Symbol.asyncIterator]();
+  const pieces: AsyncIterator<Uint8Array, void> = content[Symbol.asyncIterator]();
   const parser = new PartParser(pieces, boundary, limits);
   try {
     for (let part = await parser.next(); part !== undefined; part = await parser.next()) {
@@ -39,9 +39,9 @@ const SLICE_BYTES = 16 * 1024;
 
 /** Dicer is given one slice at a time; what it finds in it waits here until it is consumed. */
 class PartParser {
-  readonly #pieces: AsyncIterator<Uint8Array>;
+  readonly #pieces: AsyncIterator<Uint8Array, void>;
   /** Of the last piece. */
-  #rest: Uint8Array = new Uint8Array();
+  #rest: Uint8Array | undefined;
   readonly #limits: MultipartLimits;
   readonly #dicer: Dicer;
   readonly #found: Found[] = [];
@@ -49,7 +49,7 @@ class PartParser {
   #isEnded = false;
   #error: BodyError | undefined;
 
-  constructor(pieces: AsyncIterator<Uint8Array>, boundary: string, limits: MultipartLimits) {
+  constructor(pieces: AsyncIterator<Uint8Array, void>, boundary: string, limits: MultipartLimits) {
     this.#pieces = pieces;
     this.#limits = limits;
     const options = {
@@ -102,14 +102,14 @@ class PartParser {
   }
 
   async #advance(): Promise<void> {
-    const { value = this.#rest, done } =
-      this.#rest.length > 0 ? { value: this.#rest } : await this.#pieces.next();
-    this.#isEnded = done === true;
-    if (done === true) this.#dicer.end();
-    else this.#dicer.write(value.subarray(0, SLICE_BYTES));
-    this.#rest = value.subarray(SLICE_BYTES);
+    const piece = this.#rest ?? (await this.#pieces.next()).value;
+    this.#isEnded = piece === undefined;
+    if (piece === undefined) this.#dicer.end();
+    else this.#dicer.write(piece.subarray(0, SLICE_BYTES));
+    // An empty rest would keep the memory of a piece that is used.
+    this.#rest = piece !== undefined && piece.length > SLICE_BYTES ? piece.subarray(SLICE_BYTES) : undefined;
     // By then it has reported an error.
-    if (done === true) await nextTurn();
+    if (piece === undefined) await nextTurn();
     if (this.#error !== undefined) throw this.#error;
   }
 }

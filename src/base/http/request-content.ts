@@ -23,27 +23,31 @@ export type CodedRequest = {
   readonly body: Pick<RequestBody, 'stream'>;
 };
 
+/** Bytes of a body as it was sent, so far. */
+export type SentCount = { bytes: number };
+
 /** Throws a BodyError; the stream throws one too, or a RequestError. */
 export function readContent(
   { head, body }: CodedRequest,
   limits: ContentLimits,
+  sentSoFar: SentCount = { bytes: 0 },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const coding = readContentCoding(head, limits.codings);
   const maxSentBytes =
     coding === undefined ? Math.min(limits.maxSentBytes, limits.maxBytes) : limits.maxSentBytes;
   if (head.contentLength > maxSentBytes) throw tooLarge(maxSentBytes);
-  const sent = limited(body.stream(limits), maxSentBytes);
+  const sent = limited(body.stream(limits), maxSentBytes, sentSoFar);
   return coding === undefined || !head.hasBody ? sent : decodeContent(sent, coding, limits);
 }
 
 async function* limited(
   pieces: AsyncIterable<Uint8Array>,
   maxBytes: number,
+  sentSoFar: SentCount,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  let bytes = 0;
   for await (const piece of pieces) {
-    bytes += piece.length;
-    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    sentSoFar.bytes += piece.length;
+    if (sentSoFar.bytes > maxBytes) throw tooLarge(maxBytes);
     yield piece;
   }
 }

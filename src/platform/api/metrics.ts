@@ -26,24 +26,25 @@ export type Readings = {
   onError(error: unknown): void;
 };
 
+type Labels = Readonly<Record<string, string>>;
+
 /** For what a module counts. Labels are bounded: never a name that a tenant chose. */
 export type Meters = {
-  counter(
-    name: string,
-    help: string,
-    labels: readonly string[],
-  ): (values: Readonly<Record<string, string>>, amount?: number) => void;
-  gauge(name: string, help: string, read: () => number): void;
-};
-
-/** Of a process that serves no API. */
-export type ProcessMetrics = Meters & {
-  /** How long something took that may take minutes. */
+  /** Adds 1, or the amount. */
+  counter(name: string, help: string, labels: readonly string[]): (values: Labels, amount?: number) => void;
+  /** Left out while the reading fails, or takes too long. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** How long something took: `short` where most of it takes milliseconds, else minutes. */
   seconds(
     name: string,
     help: string,
     labels: readonly string[],
-  ): (values: Readonly<Record<string, string>>, seconds: number) => void;
+    range?: keyof typeof RANGES,
+  ): (values: Labels, seconds: number) => void;
+};
+
+/** Of a process that serves no API. */
+export type ProcessMetrics = Meters & {
   readonly contentType: string;
   /** In the text form of Prometheus. */
   read(): Promise<string>;
@@ -54,14 +55,17 @@ export type Metrics = ProcessMetrics & {
 };
 
 const PREFIX = 'sallyport_platform_';
-const LONG_SECONDS = [0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900];
-const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+/** Upper ends of buckets. */
+const RANGES = {
+  short: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+  long: [0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900],
+} as const;
 
-export function createProcessMetrics(readings: Pick<Readings, 'pools'>): ProcessMetrics {
+export function createProcessMetrics(readings: Pick<Readings, 'pools' | 'onError'>): ProcessMetrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
   addPools(register, readings);
-  return metricsOf(register);
+  return metricsOf(register, readings);
 }
 
 export function createMetrics(readings: Readings): Metrics {
@@ -78,7 +82,7 @@ export function createMetrics(readings: Readings): Metrics {
     name: 'sallyport_platform_request_duration_seconds',
     help: 'From the head of a request to the end of its response',
     labelNames: ['method', 'route'],
-    buckets: SECONDS,
+    buckets: [...RANGES.short],
     registers,
   });
   const unauthenticated = new Counter({
@@ -89,7 +93,7 @@ export function createMetrics(readings: Readings): Metrics {
   addPools(register, readings);
   addGauges(register, readings);
   return {
-    ...metricsOf(register),
+    ...metricsOf(register, readings),
     onFinished({ method, route = 'none', status, seconds: taken }) {
       requests.inc({ method, route, status });
       seconds.observe({ method, route }, taken);
@@ -98,30 +102,30 @@ export function createMetrics(readings: Readings): Metrics {
   };
 }
 
-function metricsOf(register: Registry): ProcessMetrics {
+function metricsOf(register: Registry, readings: Pick<Readings, 'onError'>): ProcessMetrics {
   const registers = [register];
   return {
     counter(name, help, labels) {
       const made = new Counter({ name: `${PREFIX}${name}`, help, labelNames: [...labels], registers });
       return (values, amount = 1) => made.inc(values, amount);
     },
-    seconds(name, help, labels) {
+    seconds(name, help, labels, range = 'long') {
       const labelNames = [...labels];
       const made = new Histogram({
         name: `${PREFIX}${name}`,
         help,
         labelNames,
-        buckets: LONG_SECONDS,
+        buckets: [...RANGES[range]],
         registers,
       });
       return (values, taken) => made.observe(values, taken);
     },
-    gauge(name, help, read) {
-      const made: Gauge = new Gauge({
-        ...{ name: `${PREFIX}${name}`, help, registers },
-        collect: () => made.set(read()),
-      });
-    },
+    gauge: (name, help, read) =>
+      gaugesOf(register)(name, help, [], async (one) => {
+        const found = await inTime(async () => read(), readings);
+        if (found === undefined) one.remove();
+        else one.set(found);
+      }),
     contentType: register.contentType,
     read: () => register.metrics(),
   };
@@ -165,22 +169,22 @@ function addGauges(register: Registry, readings: Readings): void {
     one.set(readings.streams()),
   );
   gauge('audit_events', 'Events in the audit logs of the database', [], async (one) => {
-    const events = await inTime(readings.auditEvents(), readings);
+    const events = await inTime(() => readings.auditEvents(), readings);
     if (events === undefined) one.remove();
     else one.set(events);
   });
   gauge('jobs', 'Jobs in the database', ['state'], async (one) => {
-    const jobs = await inTime(readings.jobs(), readings);
+    const jobs = await inTime(() => readings.jobs(), readings);
     one.reset();
     for (const [state, count] of Object.entries(jobs ?? {})) one.set({ state }, count);
   });
   gauge('deployments', 'Deployments and their revisions in the database', ['kind', 'state'], async (one) => {
-    const found = await inTime(readings.deployments(), readings);
+    const found = await inTime(() => readings.deployments(), readings);
     one.reset();
     for (const { kind, state, count } of found ?? []) one.set({ kind, state }, count);
   });
   gauge('exports', 'Bulk exports and their runs that have not ended', ['kind', 'state'], async (one) => {
-    const found = await inTime(readings.exports(), readings);
+    const found = await inTime(() => readings.exports(), readings);
     one.reset();
     for (const { kind, state, count } of found ?? []) one.set({ kind, state }, count);
   });
@@ -190,9 +194,12 @@ function addGauges(register: Registry, readings: Readings): void {
 const READING_MS = 5_000;
 
 /** Undefined while the database does not respond: what this process counts is needed most then. */
-async function inTime<T>(reading: Promise<T>, { onError }: Readings): Promise<T | undefined> {
+async function inTime<T>(
+  read: () => Promise<T>,
+  { onError }: Pick<Readings, 'onError'>,
+): Promise<T | undefined> {
   try {
-    return await Promise.race([reading, setTimeout(READING_MS, undefined, { ref: false })]);
+    return await Promise.race([read(), setTimeout(READING_MS, undefined, { ref: false })]);
   } catch (error) {
     onError(error);
     return undefined;

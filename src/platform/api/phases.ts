@@ -99,7 +99,7 @@ async function commit(
       throw error;
     });
     admitted.onCommitted();
-    await follow(scope, context, admitted, outcome);
+    await follow(scope, context, admitted, { outcome, prepared });
     return outcome;
   } finally {
     route.settle?.(prepared);
@@ -111,11 +111,11 @@ async function follow(
   { log }: PhaseScope,
   { request }: RequestContext,
   { route, granted, parts }: Admitted,
-  outcome: Outcome,
+  { outcome, prepared }: { readonly outcome: Outcome; readonly prepared: unknown },
 ): Promise<void> {
   try {
     if (route.after !== undefined)
-      await route.after({ ...granted, ...parts, signal: signalOf(request) }, outcome);
+      await route.after({ ...granted, ...parts, signal: signalOf(request) }, outcome, prepared);
   } catch (error) {
     log.error({ ...describeBug(error), request: request.requestId }, 'the work after a commit failed');
   }

@@ -89,8 +89,8 @@ export type Phases<C, R, W, T, U = unknown, H = Handling, N = R> = {
    * where the outcome of the commit is unknown, so something else must look for what is left.
    */
   discard?(prepared: W): Promise<void>;
-  /** After the commit: it notifies and starts what the outcome asks for. An error in it changes no response. */
-  after?(call: C & Waiting, outcome: R): Promise<void> | void;
+  /** After the commit: it notifies, counts and starts what the outcome asks for. An error in it changes no response. */
+  after?(call: C & Waiting, outcome: R, prepared: W): Promise<void> | void;
   /** Once, after all of these, whatever came of them: gives back what `prepare` has reserved in this process. It must not throw. */
   settle?(prepared: W): void;
   /** What `respond` needs of the body and of the outcome, both of which may be large; the outcome when absent. */

@@ -13,6 +13,8 @@ export const traceSettings = z
     max_content_bytes: limit.default(200 * MIB),
     max_ratio: limit.default(100),
     max_parts: limit.default(10_000),
+    max_attachments: limit.default(1_000),
+    large_bodies: limit.default(2),
     spool_directory: file.optional(),
     artifacts: z.string().regex(PLACE, 'must be the path of a directory or s3://bucket/prefix').optional(),
     retention_days: z.int().min(1).max(36_500).default(400),
@@ -26,6 +28,8 @@ export const traceVariables: readonly (readonly [name: string, key: string, read
   [`${PREFIX}MAX_CONTENT_BYTES`, 'traces.max_content_bytes', Number],
   [`${PREFIX}MAX_RATIO`, 'traces.max_ratio', Number],
   [`${PREFIX}MAX_PARTS`, 'traces.max_parts', Number],
+  [`${PREFIX}MAX_ATTACHMENTS`, 'traces.max_attachments', Number],
+  [`${PREFIX}LARGE_BODIES`, 'traces.large_bodies', Number],
   [`${PREFIX}SPOOL_DIRECTORY`, 'traces.spool_directory', asText],
   [`${PREFIX}ARTIFACTS`, 'traces.artifacts', asText],
   [`${PREFIX}RETENTION_DAYS`, 'traces.retention_days', Number],
@@ -41,6 +45,10 @@ export function toTraceConfig(given: z.output<typeof traceSettings>, dataDirecto
     maxRatio: given.max_ratio,
     /** Parts of a multipart body, and runs of any body. */
     maxParts: given.max_parts,
+    /** Of one multipart body. */
+    maxAttachments: given.max_attachments,
+    /** Bodies of more than a mebibyte that are received and stored at once, of one organization. */
+    largeBodies: given.large_bodies,
     /** Where bytes of requests are that are too many for memory, until they are in the database. */
     spoolDirectory: resolve(given.spool_directory ?? join(dataDirectory, 'spool')),
     /** The path of a directory, or `s3://bucket/prefix`; undefined: a directory in the data directory. */

@@ -16,7 +16,7 @@ export type TraceStore = {
    * part again changes nothing; parts of a run may come in any order, and from several processes at once. Throws `unavailable` where
    * what `prepareRuns` has made ready is gone.
    */
-  mergeRuns(trx: Transaction, workspaceId: string, parts: readonly PlacedPart[]): Promise<void>;
+  mergeRuns(trx: Transaction, workspaceId: string, parts: readonly PlacedPart[]): Promise<MergedRuns>;
   /** Undefined where the workspace has no such run. */
   readRun(
     db: Reader,
@@ -71,6 +71,8 @@ export type TraceStore = {
     db: Reader,
     projects: { readonly workspaceId: string; readonly ids: readonly string[] },
   ): Promise<ReadonlyMap<string, ProjectStats>>;
+  /** Tables that there are, one for each day with runs. */
+  countPartitions(db: Reader): Promise<number>;
   /** Makes ready for the runs of the next days. */
   prepareDays(db: Database): Promise<void>;
   /** Removes the runs of days all of which are older than `keptDays`, with their feedback and attachments. */
@@ -81,6 +83,9 @@ export type TraceStore = {
   /** Removes what it can of the runs of a project, with their feedback and attachments, within limits of time; true once there are none. */
   removeRuns(db: Database, project: { readonly workspaceId: string; readonly id: string }): Promise<boolean>;
 };
+
+/** By whether they had a row before. */
+export type MergedRuns = { readonly created: number; readonly updated: number };
 
 /** Which runs: by ids alone, or those that fulfil the filters and have started within the window. */
 export type RunSelection = { readonly workspaceId: string } & (

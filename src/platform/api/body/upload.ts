@@ -4,7 +4,8 @@ import { BodyError } from '../../../base/http/body-error.ts';
 import type { Exchange } from '../../../base/http/http-server.ts';
 import { type MultipartLimits, type Part, readMultipart } from '../../../base/http/multipart.ts';
 import { readBoundary } from '../../../base/http/multipart-header.ts';
-import { type ContentLimits, readContent } from '../../../base/http/request-content.ts';
+import type { z } from '../../../base/schema.ts';
+import { type ContentLimits, readContent, type SentCount } from '../../../base/http/request-content.ts';
 
 export type { Part };
 
@@ -12,12 +13,15 @@ export type Upload<Content = unknown> = {
   /** For the documentation. */
   readonly mediaTypes: readonly string[];
   /** Likewise; absent where what a part or a file holds is up to the route. */
-  readonly schema?: Readonly<Record<string, unknown>>;
+  readonly schema?: z.ZodType;
   /** How much of it the route holds in memory at once; a mebibyte when absent. */
   readonly heldBytes?: number;
   /** Throws a BodyError; the content throws one too, or a RequestError. */
   open(request: Pick<Exchange, 'head' | 'body'>): Content;
 };
+
+/** How many bytes of its body were sent, so far, and how many its head announces: 0 where it does not. */
+type Counted = { readonly sent: Readonly<SentCount> & { readonly announced: number } };
 
 const MIB = 1024 * 1024;
 
@@ -36,7 +40,7 @@ const PARTS: MultipartLimits = { parts: 10_000, headerBytes: 8 * 1024, nameChars
 export function byteUpload(
   mediaTypes: readonly string[],
   { heldBytes, schema, ...limits }: Partial<ContentLimits> & Pick<Upload, 'heldBytes' | 'schema'> = {},
-): Upload<AsyncIterable<Uint8Array>> {
+): Upload<AsyncIterable<Uint8Array> & Counted> {
   return {
     mediaTypes,
     ...(schema === undefined ? {} : { schema }),
@@ -45,7 +49,8 @@ export function byteUpload(
       const [type = ''] = (request.head.field('content-type') ?? '').split(';');
       if (!mediaTypes.includes(type.trim().toLowerCase()))
         throw new BodyError('content_type', `Send a body with Content-Type: ${mediaTypes.join(' or ')}`);
-      return readContent(request, { ...LIMITS, ...limits });
+      const sent = { bytes: 0, announced: request.head.contentLength };
+      return Object.assign(readContent(request, { ...LIMITS, ...limits }, sent), { sent });
     },
   };
 }
@@ -54,14 +59,17 @@ export function byteUpload(
 export function multipartUpload({
   heldBytes,
   ...limits
-}: Partial<ContentLimits & MultipartLimits> & Pick<Upload, 'heldBytes'> = {}): Upload<AsyncIterable<Part>> {
+}: Partial<ContentLimits & MultipartLimits> & Pick<Upload, 'heldBytes'> = {}): Upload<
+  AsyncIterable<Part> & Counted
+> {
   const all = { ...LIMITS, ...PARTS, ...limits };
   return {
     mediaTypes: ['multipart/form-data'],
     ...(heldBytes === undefined ? {} : { heldBytes }),
     open(request) {
       const boundary = readBoundary(request.head.field('content-type'));
-      return readMultipart(readContent(request, all), boundary, all);
+      const sent = { bytes: 0, announced: request.head.contentLength };
+      return Object.assign(readMultipart(readContent(request, all, sent), boundary, all), { sent });
     },
   };
 }

@@ -71,6 +71,11 @@ export class FairQueue {
     this.#kind = kind;
   }
 
+  /** Requests that wait for their places. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   async run<T>(party: Party, work: () => Promise<T>): Promise<T> {
     const leave = await this.enter(party);
     try {

@@ -1,6 +1,6 @@
 // The metrics of an export worker, on a listener of their own. Loaded only when they are configured.
 import type { ListenAddress } from '../../../base/listen-address.ts';
-import type { Log } from '../../../base/log.ts';
+import { describeBug, type Log } from '../../../base/log.ts';
 import { type MetricsServer, openMetricsServer } from '../../api/metrics-server.ts';
 import { createProcessMetrics } from '../../api/metrics.ts';
 import type { Pools } from '../../store/pools.ts';
@@ -18,7 +18,10 @@ export async function openWorkerMetrics(
   source: { readonly pools: Pick<Pools, 'connections'>; readonly log: Log; isReady(): boolean },
 ): Promise<WorkerMetrics> {
   const { pools, log, isReady } = source;
-  const metrics = createProcessMetrics({ pools: () => pools.connections() });
+  const metrics = createProcessMetrics({
+    pools: () => pools.connections(),
+    onError: (error) => log.warn(describeBug(error), 'a metric could not be read'),
+  });
   const attempts = metrics.seconds('export_attempt_seconds', 'Of an attempt of a run of an export', [
     'outcome',
   ]);

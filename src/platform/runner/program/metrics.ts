@@ -1,6 +1,6 @@
 // The metrics of a runner, on a listener of their own. Loaded only when they are configured.
 import type { ListenAddress } from '../../../base/listen-address.ts';
-import type { Log } from '../../../base/log.ts';
+import { describeBug, type Log } from '../../../base/log.ts';
 import { type MetricsServer, openMetricsServer } from '../../api/metrics-server.ts';
 import { createProcessMetrics, type Meters } from '../../api/metrics.ts';
 import type { RunnerEvents } from '../deployments/deployment-ground.ts';
@@ -20,7 +20,10 @@ export async function openRunnerMetrics(
   source: { readonly pools: Pick<Pools, 'connections'>; readonly log: Log; isReady(): boolean },
 ): Promise<RunnerMetrics> {
   const { pools, log, isReady } = source;
-  const metrics = createProcessMetrics({ pools: () => pools.connections() });
+  const metrics = createProcessMetrics({
+    pools: () => pools.connections(),
+    onError: (error) => log.warn(describeBug(error), 'a metric could not be read'),
+  });
   const starts = metrics.seconds(
     'agent_start_seconds',
     'From the start of an agent server until it is ready',

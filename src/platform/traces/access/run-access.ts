@@ -14,7 +14,7 @@ export type DeploymentGrant = {
   readonly ownProject: string;
 };
 
-type Sender = WorkspaceGrant | DeploymentGrant;
+export type Sender = WorkspaceGrant | DeploymentGrant;
 
 const members = inWorkspace('runs:create');
 

@@ -7,7 +7,7 @@ import { defineRoute, type Route } from '../../api/route.ts';
 import { byteStream } from '../../api/responses.ts';
 import type { Reader } from '../../store/database.ts';
 import type { Artifacts } from './artifacts.ts';
-import { isSigned, signingKeys } from './signed-address.ts';
+import { isExpired, isSigned, signingKeys } from './signed-address.ts';
 import '../store/trace-rows.ts';
 
 type Attachment = { readonly object: string; readonly name: string; readonly mime_type: string };
@@ -18,6 +18,8 @@ const withSignature: Access<AttachmentGrant> = {
   schemes: ['Attachment Signature'],
   parameters: [],
   async enter(entry) {
+    // A page that stayed open has expired addresses. Nobody gains anything by guessing the signature of one.
+    if (isExpired(queryOf(entry), entry.authenticator.now())) throw notValid();
     try {
       return await grant(entry);
     } catch (error) {
@@ -31,14 +33,10 @@ const withSignature: Access<AttachmentGrant> = {
 };
 
 /** Of the target alone. Throws `forbidden` first, and `not_found` only for who has a signature. */
-async function grant({ db, head, authenticator }: Entry): Promise<AttachmentGrant> {
-  const [, search = ''] = head.target.split('?', 2);
-  const query = new URLSearchParams(search);
-  if (!isSigned(await signingKeys(db), query, authenticator.now()))
-    throw new DomainError(
-      'forbidden',
-      'The signature of this address is not valid any more: read the run again',
-    );
+async function grant(entry: Entry): Promise<AttachmentGrant> {
+  const { db, authenticator } = entry;
+  const query = queryOf(entry);
+  if (!isSigned(await signingKeys(db), query, authenticator.now())) throw notValid();
   const {
     organization_id: organizationId,
     workspace_id: workspaceId,
@@ -49,6 +47,14 @@ async function grant({ db, head, authenticator }: Entry): Promise<AttachmentGran
     party: { organization: organizationId, key: attachment.object },
   };
 }
+
+function queryOf({ head }: Pick<Entry, 'head'>): URLSearchParams {
+  const [, search = ''] = head.target.split('?', 2);
+  return new URLSearchParams(search);
+}
+
+const notValid = (): DomainError =>
+  new DomainError('forbidden', 'The signature of this address is not valid any more: read the run again');
 
 function find(db: Reader, object: string) {
   return db

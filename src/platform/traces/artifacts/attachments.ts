@@ -1,5 +1,6 @@
 // Attachments of runs in the database: their names, types and sizes, and the objects that have their contents.
 import type { Database, Reader } from '../../store/database.ts';
+import { sql } from '../../store/sql.ts';
 import { storable } from '../runs/run-derivation.ts';
 import { newestKey, signedAddress } from './signed-address.ts';
 import type { StoredArtifact } from './artifacts.ts';
@@ -81,17 +82,23 @@ export async function attachmentUrls(
   );
 }
 
-/** Of all runs together: a run has few attachments. */
+/** Of all runs together, and of each: as many as one request may bring. */
 const MAX_LISTED = 10_000;
+const MAX_OF_RUN = 1_000;
 
 /** In the order of their names. */
 export async function listAttachments(db: Reader, workspaceId: string, runIds: readonly string[]) {
   if (runIds.length === 0) return [];
-  return db
+  const all = db
     .selectFrom('trace_attachments')
     .select(['run_id', 'name', 'mime_type', 'size', 'object'])
+    .select(sql<string>`row_number() over (partition by run_id order by name)`.as('place'))
     .where('workspace_id', '=', workspaceId)
-    .where('run_id', 'in', runIds)
+    .where('run_id', 'in', runIds);
+  return db
+    .selectFrom(all.as('a'))
+    .select(['run_id', 'name', 'mime_type', 'size', 'object'])
+    .where(sql<boolean>`place <= ${sql.lit(MAX_OF_RUN)}`)
     .orderBy('run_id')
     .orderBy('name')
     .limit(MAX_LISTED)

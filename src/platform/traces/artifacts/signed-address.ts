@@ -19,6 +19,12 @@ export function signedAddress(key: Buffer, object: string, nowMs: number): strin
   return `${ADDRESS}?${new URLSearchParams({ object, expires, signature }).toString()}`;
 }
 
+/** Its time is over, whoever has signed it. */
+export function isExpired(search: URLSearchParams, nowMs: number): boolean {
+  const expires = search.get('expires') ?? '';
+  return /^\d{1,12}$/.test(expires) && Number(expires) * 1000 <= nowMs;
+}
+
 /** Whether one of the keys has signed it, and its time is not over. */
 export function isSigned(keys: readonly Buffer[], search: URLSearchParams, nowMs: number): boolean {
   const valueOf = (name: string): string => search.get(name) ?? '';

@@ -5,6 +5,7 @@ import { inWorkspace } from '../../api/access.ts';
 import { traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, resourceOutcome, type Route } from '../../api/route.ts';
 import type { Database } from '../../store/database.ts';
+import type { TraceMeters } from '../trace-meters.ts';
 import type { TraceStore } from '../trace-store.ts';
 import { changeFeedback, deleteFeedback, findFeedback, listFeedback, saveFeedback } from './feedback.ts';
 import { feedback, feedbackChange, feedbackQuery, type NewFeedback, newFeedback } from './feedback-schema.ts';
@@ -19,11 +20,14 @@ const one = {
 const bodyRules = { isStorable: false } as const;
 const tracking = { untracked: 'the tracked operations have no writing of feedback' } as const;
 
-export function createFeedbackRoutes(store: TraceStore): readonly Route[] {
-  return [createRoute(store), listRoute, readRoute, changeRoute, deleteRoute];
+export function createFeedbackRoutes(
+  store: TraceStore,
+  meters: Pick<TraceMeters, 'onFeedback'>,
+): readonly Route[] {
+  return [createRoute(store, meters), listRoute, readRoute, changeRoute, deleteRoute];
 }
 
-const createRoute = (store: TraceStore): Route =>
+const createRoute = (store: TraceStore, meters: Pick<TraceMeters, 'onFeedback'>): Route =>
   defineRoute({
     ...{ ...all, tracking, bodyRules },
     method: 'POST',
@@ -37,6 +41,7 @@ const createRoute = (store: TraceStore): Route =>
       const [id = ''] = await saveFeedback(db, workspaceId, [body], store);
       return { body: await findFeedback(db, workspaceId, id) };
     },
+    after: () => meters.onFeedback(),
   });
 
 /** Feedback about a run belongs to the project of the run, which may come later than its feedback. */
@@ -56,9 +61,9 @@ const listRoute = defineRoute({
   tracking: { operation: 'read_feedbacks' },
   query: feedbackQuery,
   responses: { 200: z.array(feedback) },
-  async handle({ db, workspaceId, query }) {
-    return { body: await listFeedback(db, workspaceId, query) };
-  },
+  failures: [408],
+  prepare: ({ db, workspaceId, query }) => listFeedback(db, workspaceId, query),
+  handle: async (_, body) => ({ body }),
 });
 
 const readRoute = defineRoute({

@@ -2,6 +2,7 @@
 // often each text is their value.
 import type { Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
+import { startDeadline, withinTime } from '../store/query-time.ts';
 import '../store/trace-rows.ts';
 
 export type FeedbackStats = Readonly<
@@ -21,23 +22,31 @@ export async function readFeedbackStats(
   db: Reader,
   workspaceId: string,
   runIds: readonly string[],
+  deadlineMs: number = startDeadline(),
 ): Promise<ReadonlyMap<string, FeedbackStats>> {
-  return (await readStats(db, { workspaceId, ids: runIds, by: 'run_id' })).stats;
+  return (await readStats(db, { workspaceId, ids: runIds, by: 'run_id', deadlineMs, cure: FEWER_RUNS }))
+    .stats;
 }
 
-/** The same for any number of runs; those that have more feedback than one response are read in halves. */
+/**
+ * The same for any number of runs, each statement within the time of its pool; those that have more feedback than one response are read
+ * in halves.
+ */
 export async function readAllFeedbackStats(
   db: Reader,
   workspaceId: string,
   runIds: readonly string[],
 ): Promise<ReadonlyMap<string, FeedbackStats>> {
-  const { stats, isCut } = await readStats(db, { workspaceId, ids: runIds, by: 'run_id' });
+  const asked = { workspaceId, ids: runIds, by: 'run_id', deadlineMs: Infinity, cure: FEWER_RUNS } as const;
+  const { stats, isCut } = await readStats(db, asked);
   if (!isCut || runIds.length === 1) return stats;
   const half = Math.ceil(runIds.length / 2);
   const first = await readAllFeedbackStats(db, workspaceId, runIds.slice(0, half));
   const second = await readAllFeedbackStats(db, workspaceId, runIds.slice(half));
   return new Map([...first, ...second]);
 }
+
+const FEWER_RUNS = 'leave feedback_stats out of select, or ask for fewer runs';
 
 /** Whether any run of the workspace has some. */
 export async function hasFeedback(db: Reader, workspaceId: string): Promise<boolean> {
@@ -52,13 +61,23 @@ export async function readProjectFeedbackStats(
   workspaceId: string,
   projectIds: readonly string[],
 ): Promise<ReadonlyMap<string, FeedbackStats>> {
-  return (await readStats(db, { workspaceId, ids: projectIds, by: 'session_id' })).stats;
+  const cure = 'leave include_stats out, or ask for fewer projects';
+  const asked = {
+    workspaceId,
+    ids: projectIds,
+    by: 'session_id',
+    deadlineMs: startDeadline(),
+    cure,
+  } as const;
+  return (await readStats(db, asked)).stats;
 }
 
 type Asked = {
   readonly workspaceId: string;
   readonly ids: readonly string[];
   readonly by: 'run_id' | 'session_id';
+  readonly deadlineMs: number;
+  readonly cure: string;
 };
 
 type Read = {
@@ -67,9 +86,12 @@ type Read = {
   readonly isCut: boolean;
 };
 
+/** Throws `timeout` with the cure. */
 async function readStats(db: Reader, asked: Asked): Promise<Read> {
   if (asked.ids.length === 0) return { stats: new Map(), isCut: false };
-  const [keys, values] = [await readKeys(db, asked), await readValues(db, asked)];
+  const { deadlineMs, cure } = asked;
+  const keys = await withinTime(db, deadlineMs, (reader) => readKeys(reader, asked), cure);
+  const values = await withinTime(db, deadlineMs, (reader) => readValues(reader, asked), cure);
   const stats = new Map<string, Map<string, { n: number; avg: number | null; values: [string, number][] }>>();
   for (const { about, key, n, avg } of keys) {
     const ofOne = stats.get(about) ?? new Map();

@@ -5,6 +5,7 @@ import type { z } from '../../../base/schema.ts';
 import type { Database, Reader } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { storable } from '../runs/run-derivation.ts';
+import { startDeadline, withinTime } from '../store/query-time.ts';
 import type { TraceStore } from '../trace-store.ts';
 import type { feedbackChange, feedbackQuery, NewFeedback } from './feedback-schema.ts';
 import { storableJson } from './storable-json.ts';
@@ -85,9 +86,55 @@ function toComment(given: string | null | undefined): string | null {
   return typeof given === 'string' ? storable(given) : null;
 }
 
-/** Newest first. */
-export async function listFeedback(db: Reader, workspaceId: string, query: z.output<typeof feedbackQuery>) {
-  let list = db.selectFrom('trace_feedback').select(COLUMNS).where('workspace_id', '=', workspaceId);
+/** Feedback of a project that was deleted is removed by a job, and not there before. */
+const isKept = sql<boolean>`not exists (
+  select from trace_removals r
+  where r.workspace_id = trace_feedback.workspace_id and r.session_id = trace_feedback.session_id)`;
+
+/** Newest first. Throws `timeout`: nothing but `run` and `session` leads to few rows. */
+export async function listFeedback(
+  db: Reader,
+  workspaceId: string,
+  query: z.output<typeof feedbackQuery>,
+  deadlineMs: number = startDeadline(),
+) {
+  const cure = 'name runs or projects in `run` or `session`';
+  const rows = await withinTime(
+    db,
+    deadlineMs,
+    (reader) => selectFeedback(reader, workspaceId, query).execute(),
+    cure,
+  );
+  return rows.map(toFeedback);
+}
+
+/** Of a text of feedback. */
+const BRIEF_CHARS = 2_000;
+
+/** The newest feedback about a run, of whose texts no more than the beginnings are read; `bytes` are those of the whole. */
+export function listBriefFeedback(db: Reader, workspaceId: string, runId: string, limit: number) {
+  const value = sql`value #>> '{}'`;
+  const brief = (text: typeof value) => sql<string | null>`left(${text}, ${sql.lit(BRIEF_CHARS)})`;
+  const bytes = (text: typeof value) => sql<number | null>`octet_length(${text})`;
+  return db
+    .selectFrom('trace_feedback')
+    .select(['key', 'score', brief(value).as('value'), bytes(value).as('value_bytes')])
+    .select([brief(sql`comment`).as('comment'), bytes(sql`comment`).as('comment_bytes')])
+    .where('workspace_id', '=', workspaceId)
+    .where('run_id', '=', runId)
+    .where(isKept)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+function selectFeedback(db: Reader, workspaceId: string, query: z.output<typeof feedbackQuery>) {
+  let list = db
+    .selectFrom('trace_feedback')
+    .select(COLUMNS)
+    .where('workspace_id', '=', workspaceId)
+    .where(isKept);
   if (query.run !== undefined) list = list.where('run_id', 'in', query.run);
   if (query.session !== undefined) list = list.where('session_id', 'in', query.session);
   if (query.key !== undefined) list = list.where('key', 'in', query.key.map(storable));
@@ -97,18 +144,16 @@ export async function listFeedback(db: Reader, workspaceId: string, query: z.out
   if (query.has_comment !== undefined)
     list = list.where('comment', query.has_comment ? 'is not' : 'is', null);
   if (query.has_score !== undefined) list = list.where('score', query.has_score ? 'is not' : 'is', null);
-  const rows = await list
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(query.limit)
-    .offset(query.offset)
-    .execute();
-  return rows.map(toFeedback);
+  return list.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(query.limit).offset(query.offset);
 }
 
 /** Throws `not_found`, also for feedback of another workspace. */
 export async function findFeedback(db: Reader, workspaceId: string, id: string) {
-  const rows = db.selectFrom('trace_feedback').select(COLUMNS).where('workspace_id', '=', workspaceId);
+  const rows = db
+    .selectFrom('trace_feedback')
+    .select(COLUMNS)
+    .where('workspace_id', '=', workspaceId)
+    .where(isKept);
   return toFeedback(await rows.where('id', '=', id).executeTakeFirstOrThrow(noFeedback));
 }
 
@@ -129,6 +174,7 @@ export async function changeFeedback(
     })
     .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
+    .where(isKept)
     .returning(COLUMNS)
     .executeTakeFirstOrThrow(noFeedback);
   return toFeedback(changed);
@@ -136,7 +182,11 @@ export async function changeFeedback(
 
 /** Throws `not_found`. */
 export async function deleteFeedback(db: Database, workspaceId: string, id: string): Promise<void> {
-  const rows = db.deleteFrom('trace_feedback').where('workspace_id', '=', workspaceId).where('id', '=', id);
+  const rows = db
+    .deleteFrom('trace_feedback')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where(isKept);
   await rows.returning('id').executeTakeFirstOrThrow(noFeedback);
 }
 

@@ -2,12 +2,11 @@
 import type { RunPart } from '../runs/run-part.ts';
 import { DISCARD } from './beginning.ts';
 import { CollectedRuns, jsonIssue } from './collected-runs.ts';
-import { InvalidJson } from './invalid-json.ts';
-import { JsonScanner, type ScanHandler, type Tap, type ValueKind } from './json-scanner.ts';
+import type { ScanHandler, Tap, ValueKind } from './json/json-scanner.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { RunReader, tooManyRuns } from './run-reader.ts';
 import type { IngestionTimes, Kind } from './run-schema.ts';
-import { inSlices } from './sliced-body.ts';
+import { scanBody } from './sliced-body.ts';
 
 /** The levels of the text: the whole, its lists, their runs, the members of these. */
 const [WHOLE, LIST, RUN, MEMBER] = [0, 1, 2, 3];
@@ -21,20 +20,14 @@ export async function readBatchRuns(
   context: Context,
 ): Promise<readonly RunPart[]> {
   const reader = new BatchReader(memory, context);
-  const scanner = new JsonScanner(reader, MEMBER);
-  try {
-    for await (const piece of inSlices(body, memory.pace)) {
-      scanner.push(piece);
-      await reader.settle();
-    }
-    scanner.end();
-    await reader.settle();
-  } catch (error) {
-    reader.discard();
-    if (!(error instanceof InvalidJson)) throw error;
-    reader.runs.refuse(jsonIssue(['body'], error));
-  }
-  return reader.runs.finish();
+  const error = await scanBody(memory.turn.of(body), {
+    ...{ handler: reader, depth: MEMBER, memory },
+    settle: () => reader.settle(),
+  });
+  if (error !== undefined) reader.runs.refuse(jsonIssue(['body'], error));
+  const parts = reader.runs.finish();
+  await memory.turn.finish();
+  return parts;
 }
 
 type Place = { readonly kind: Kind; readonly at: number };
@@ -110,12 +103,6 @@ class BatchReader implements ScanHandler {
     }
     await this.#current?.reader.settle();
     await this.#memory.pace();
-  }
-
-  /** After an error. */
-  discard(): void {
-    for (const { reader } of this.#ended) reader.discard();
-    this.#current?.reader.discard();
   }
 }
 

@@ -1,5 +1,5 @@
 // The first bytes of a value that a scanner gives piece by piece; what is behind them is discarded.
-import type { Tap } from './json-scanner.ts';
+import type { Tap } from './json/json-scanner.ts';
 
 /** For a value that nobody wants. */
 export const DISCARD: Tap = { write: () => undefined };

@@ -1,13 +1,13 @@
 // One payload of a run on its way to the store: checked, compressed as it arrives, and read as far as columns are derived from it.
-import { type ZstdCompress, constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
+import { constants, zstdCompressSync } from 'node:zlib';
 import { isUtf8 } from 'node:buffer';
 import type { Payload } from '../runs/payload.ts';
 import { deriveValues } from '../runs/run-derivation.ts';
 import type { RunField, RunValues } from '../runs/run-part.ts';
-import { InvalidJson } from './invalid-json.ts';
-import type { Tap } from './json-scanner.ts';
+import { InvalidJson } from './json/invalid-json.ts';
+import type { Tap } from './json/json-scanner.ts';
+import { LargeValue } from './large-value.ts';
 import type { HeldValues, RequestMemory } from './request-memory.ts';
-import { ValueSketch } from './value-sketch.ts';
 import { positionOfSyntaxError } from '../../../base/json/json-document.ts';
 
 /** The fields whose JSON is kept as it was sent. */
@@ -20,10 +20,6 @@ const SMALL_BYTES = 64 * 1024;
 const PLAIN_BYTES = 2 * 1024;
 
 const SMALL_PARAMS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** With a window of 256 KiB a stream takes less than a mebibyte, whatever it compresses. */
-const STREAM_PARAMS = {
-  params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_windowLog]: 18 },
-};
 
 export class FieldWriter implements Tap {
   readonly #field: PayloadField;
@@ -40,25 +36,21 @@ export class FieldWriter implements Tap {
   /** Throws InvalidJson. The bytes are copied. */
   write(bytes: Uint8Array): void {
     this.#size += bytes.length;
-    this.#pieces.push(Uint8Array.from(bytes));
-    if (this.#size > SMALL_BYTES) this.#large ??= new LargeValue(this.#field, this.#memory);
+    if (this.#large !== undefined) return this.#large.push(bytes);
+    this.#pieces.push(new Uint8Array(bytes));
+    if (this.#size <= SMALL_BYTES) return;
+    this.#large = new LargeValue(this.#field === 'serialized' ? 'extra' : this.#field, this.#memory);
+    for (const piece of this.#pieces.splice(0)) this.#large.push(piece);
   }
 
-  /** To be awaited before the next bytes come. Throws InvalidJson, or a DomainError where the disk is full. */
+  /** To be awaited before the next bytes come. Throws a DomainError where the disk is full. */
   async drain(): Promise<void> {
-    if (this.#large === undefined) return;
-    const pieces = this.#pieces;
-    this.#pieces = [];
-    for (const piece of pieces) {
-      await this.#large.push(piece);
-      await this.#memory.pace();
-    }
+    await this.#large?.store();
   }
 
-  /** Undefined for null. Throws as `drain`. */
+  /** Undefined for null. Throws InvalidJson, and as `drain`. */
   async finish(): Promise<HeldValues | undefined> {
     if (this.#large !== undefined) {
-      await this.drain();
       const { value, payload } = await this.#large.end();
       return this.#memory.hold(toValues(this.#field, value, payload));
     }
@@ -77,11 +69,6 @@ export class FieldWriter implements Tap {
     await this.#memory.spool([stored]);
     return this.#memory.spooledFrom(from);
   }
-
-  /** After an error. */
-  discard(): void {
-    this.#large?.discard();
-  }
 }
 
 function toValues(field: PayloadField, value: unknown, payload: Payload): RunValues {
@@ -95,62 +82,5 @@ function parseSmall(bytes: Buffer): unknown {
     return JSON.parse(bytes.toString('utf8')) as unknown;
   } catch (error) {
     throw new InvalidJson('The text is not JSON', positionOfSyntaxError(error) ?? bytes.length);
-  }
-}
-
-/** It is never whole in memory. */
-class LargeValue {
-  readonly #sketch: ValueSketch;
-  readonly #memory: RequestMemory;
-  readonly #compressor: ZstdCompress = createZstdCompress(STREAM_PARAMS);
-  #compressed: Buffer[] = [];
-  #held = 0;
-  /** Where it begins in the spool, once it is there. */
-  #from: number | undefined;
-
-  constructor(field: PayloadField, memory: RequestMemory) {
-    this.#sketch = new ValueSketch(field === 'serialized' ? 'extra' : field);
-    this.#memory = memory;
-    this.#compressor.on('data', (piece: Buffer) => void this.#compressed.push(piece));
-    // Who waits for a write gets it.
-    this.#compressor.on('error', () => undefined);
-  }
-
-  async push(piece: Uint8Array): Promise<void> {
-    this.#sketch.push(piece);
-    await new Promise<void>((resolve, reject) => {
-      this.#compressor.write(piece, (error) => (error ? reject(error) : resolve()));
-    });
-    await this.#store();
-  }
-
-  async end(): Promise<{ readonly value: unknown; readonly payload: Payload }> {
-    const value = this.#sketch.end();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#compressor.on('end', resolve).on('error', reject);
-    this.#compressor.end();
-    await promise;
-    await this.#store();
-    const payload =
-      this.#from === undefined ? Buffer.concat(this.#compressed) : this.#memory.spooledFrom(this.#from);
-    return { value, payload };
-  }
-
-  discard(): void {
-    this.#compressor.destroy();
-  }
-
-  /** Held as long as the memory allows it, and all in the spool from then on. */
-  async #store(): Promise<void> {
-    if (this.#compressed.length === 0) return;
-    const bytes = this.#compressed.reduce((sum, { length }) => sum + length, 0);
-    if (this.#from === undefined && this.#memory.take(bytes - this.#held)) {
-      this.#held = bytes;
-      return;
-    }
-    this.#from ??= this.#memory.spooledBytes;
-    await this.#memory.spool(this.#compressed);
-    this.#compressed = [];
-    this.#held = 0;
   }
 }

@@ -1,26 +1,33 @@
 // Routes by which clients send runs. A body is read, checked and spooled before the transaction, which then writes all of it or nothing.
 import { z } from '../../../base/schema.ts';
 import { byteUpload, multipartUpload } from '../../api/body/upload.ts';
-import { traceErrors } from '../../api/contract/error-formats.ts';
+import { type ErrorFormat, traceErrors } from '../../api/contract/error-formats.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { Wiring } from '../../module.ts';
 import type { Reader } from '../../store/database.ts';
 import type { Artifacts } from '../artifacts/artifacts.ts';
-import { fromRunSenders } from '../access/run-access.ts';
+import { fromRunSenders, type Sender } from '../access/run-access.ts';
+import type { TraceMeters } from '../trace-meters.ts';
 import type { TraceStore } from '../trace-store.ts';
 import { readBatchRuns } from './batch-runs.ts';
 import { readMultipartRuns } from './multipart-runs.ts';
+import { createBodyTurns } from './turns/body-turn.ts';
 import { HELD_BYTES, RequestMemory } from './request-memory.ts';
+import { changedRun, postedRun, runBatch } from './run-body-schema.ts';
 import type { IngestionTimes } from './run-schema.ts';
-import { type ReceivedRuns, type WriteCall, writeRuns } from '../runs/run-writing.ts';
+import { type ReceivedRuns, type WriteCall, writeRuns, type WrittenRuns } from '../runs/run-writing.ts';
 import { readSingleRun } from './single-run.ts';
 
 /** What `prepare` has read. */
-type Received = ReceivedRuns & { readonly memory: RequestMemory };
+type Received = ReceivedRuns & {
+  readonly memory: RequestMemory;
+  readonly sentBytes: number;
+  /** Of the last attempt of the transaction. */
+  written?: WrittenRuns;
+};
 
 const shared = {
   tag: 'Runs',
-  errors: traceErrors,
   access: fromRunSenders,
   tracking: {
     untracked: 'programs send runs all the time, and each run says when it was received',
@@ -37,9 +44,11 @@ const REQUEST_BYTES = 2 * HELD_BYTES;
 
 export function createIngestionRoutes(
   store: TraceStore,
-  artifacts: Artifacts,
+  { artifacts, meters }: { readonly artifacts: Artifacts; readonly meters: TraceMeters },
   settings: Wiring['config']['traces'],
 ): readonly Route[] {
+  const turns = createBodyTurns(settings.largeBodies);
+  meters.watch(() => turns.waiting);
   const parts: Parts = {
     limits: {
       heldBytes: REQUEST_BYTES,
@@ -49,23 +58,34 @@ export function createIngestionRoutes(
       parts: settings.maxParts,
     },
     times: () => ({ now: Date.now(), keptDays: settings.retentionDays }),
-    receive: async (db, read) => {
-      const memory = new RequestMemory(settings.spoolDirectory);
+    receive: async (call, read) => {
+      const party = { organization: call.organizationId, key: fromRunSenders.callerOf(call) };
+      const memory = new RequestMemory(settings.spoolDirectory, turns.open(party));
       try {
+        await memory.turn.expect(call.upload.sent.announced);
         const received = await read(memory);
-        await prepareRuns(store, db, received);
-        return { ...received, memory };
+        await prepareRuns(store, call.db, received);
+        return { ...received, memory, sentBytes: call.upload.sent.bytes };
       } catch (error) {
         memory.close();
         throw error;
       }
     },
     async write(call, received) {
-      await writeRuns(store, call, received);
+      received.written = await writeRuns(store, call, received);
       return { body: {} };
     },
+    common: {
+      errors: meters.countErrors(traceErrors),
+      after: (_call, _outcome, received) => countStored(meters, received),
+    },
   };
-  return [multipartRoute(parts, artifacts), batchRoute(parts), postRoute(parts), patchRoute(parts)];
+  return [
+    multipartRoute(parts, { artifacts, maxAttachments: settings.maxAttachments }),
+    batchRoute(parts),
+    postRoute(parts),
+    patchRoute(parts),
+  ];
 }
 
 type Parts = {
@@ -78,9 +98,28 @@ type Parts = {
   };
   times(): IngestionTimes;
   /** Closes the memory where the reading fails. */
-  receive(db: Reader, read: (memory: RequestMemory) => Promise<ReceivedRuns>): Promise<Received>;
+  receive(
+    call: Sender & {
+      readonly db: Reader;
+      readonly upload: { readonly sent: { readonly bytes: number; readonly announced: number } };
+    },
+    read: (memory: RequestMemory) => Promise<ReceivedRuns>,
+  ): Promise<Received>;
   write(call: WriteCall, received: Received): Promise<{ readonly body: Record<string, never> }>;
+  readonly common: {
+    readonly errors: ErrorFormat;
+    after(call: unknown, outcome: unknown, received: Received): void;
+  };
 };
+
+function countStored(meters: TraceMeters, { written, additions, memory, sentBytes }: Received): void {
+  if (written === undefined) return;
+  meters.onStored({
+    ...{ written, sentBytes, contentBytes: memory.contentBytes },
+    attachments: additions?.attachments ?? [],
+    feedback: additions?.feedback.length ?? 0,
+  });
+}
 
 /** No attachment is left where the days of the runs cannot be made. */
 async function prepareRuns(store: TraceStore, db: Reader, { parts, additions }: ReceivedRuns): Promise<void> {
@@ -94,65 +133,70 @@ async function prepareRuns(store: TraceStore, db: Reader, { parts, additions }: 
 
 const settle = ({ memory }: Received): void => memory.close();
 
-const postRoute = ({ limits, times, receive, write }: Parts): Route =>
+const postRoute = ({ limits, times, receive, write, common }: Parts): Route =>
   defineRoute({
-    ...shared,
+    ...{ ...shared, ...common },
     method: 'POST',
     path: '/runs',
     summary: 'Send a run',
-    upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
+    upload: byteUpload(['application/json'], { ...limits, schema: postedRun }),
     failures: [404],
-    prepare: ({ db, upload }) =>
-      receive(db, async (memory) => ({
-        parts: await readSingleRun(upload, memory, { kind: 'post', ...times() }),
+    prepare: (call) =>
+      receive(call, async (memory) => ({
+        parts: await readSingleRun(call.upload, memory, { kind: 'post', ...times() }),
       })),
     handle: (call, received) => write(call, received),
     settle,
   });
 
-const patchRoute = ({ limits, times, receive, write }: Parts): Route =>
+const patchRoute = ({ limits, times, receive, write, common }: Parts): Route =>
   defineRoute({
-    ...shared,
+    ...{ ...shared, ...common },
     method: 'PATCH',
     path: '/runs/{run_id}',
     summary: 'Send more of a run, before or after the run itself',
     params: z.strictObject({ run_id: z.guid() }),
-    upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
+    upload: byteUpload(['application/json'], { ...limits, schema: changedRun }),
     failures: [404],
-    prepare: ({ db, upload, params }) => {
-      const context = { kind: 'patch', id: params.run_id.toLowerCase(), ...times() } as const;
-      return receive(db, async (memory) => ({ parts: await readSingleRun(upload, memory, context) }));
+    prepare: (call) => {
+      const context = { kind: 'patch', id: call.params.run_id.toLowerCase(), ...times() } as const;
+      return receive(call, async (memory) => ({ parts: await readSingleRun(call.upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,
   });
 
-const multipartRoute = ({ limits, times, receive, write }: Parts, artifacts: Artifacts): Route =>
+const multipartRoute = (
+  { limits, times, receive, write, common }: Parts,
+  { artifacts, maxAttachments }: { readonly artifacts: Artifacts; readonly maxAttachments: number },
+): Route =>
   defineRoute({
-    ...shared,
+    ...{ ...shared, ...common },
     method: 'POST',
     path: '/runs/multipart',
     summary: 'Send runs, their payloads, attachments and feedback as parts, which may be in any order',
     upload: multipartUpload({ ...limits, maxSentBytes: limits.maxSentBytes + FRAMING_BYTES }),
     failures: [404],
-    prepare: ({ db, upload }) =>
-      receive(db, (memory) => readMultipartRuns(upload, { memory, artifacts, ...times() })),
+    prepare: (call) =>
+      receive(call, (memory) =>
+        readMultipartRuns(call.upload, { memory, artifacts, maxAttachments, ...times() }),
+      ),
     handle: (call, received) => write(call, received),
     discard: async ({ additions }) => additions?.discard(),
     settle,
   });
 
-const batchRoute = ({ limits, times, receive, write }: Parts): Route =>
+const batchRoute = ({ limits, times, receive, write, common }: Parts): Route =>
   defineRoute({
-    ...shared,
+    ...{ ...shared, ...common },
     method: 'POST',
     path: '/runs/batch',
     summary: 'Send runs as an object with the lists post and patch',
-    upload: byteUpload(['application/json'], { ...limits, schema: { type: 'object' } }),
+    upload: byteUpload(['application/json'], { ...limits, schema: runBatch }),
     failures: [404],
-    prepare: ({ db, upload }) => {
+    prepare: (call) => {
       const context = { ...times(), maxRuns: limits.parts };
-      return receive(db, async (memory) => ({ parts: await readBatchRuns(upload, memory, context) }));
+      return receive(call, async (memory) => ({ parts: await readBatchRuns(call.upload, memory, context) }));
     },
     handle: (call, received) => write(call, received),
     settle,

@@ -1,5 +1,6 @@
 // What a multipart body has besides runs: feedback, which is held, and attachments, whose contents go where they are kept as they
 // arrive. Both may be of runs of another request, before or after this one.
+import { InvalidInput } from '../../../base/domain-error.ts';
 import { readJsonBody } from '../../../base/http/json-body.ts';
 import { STRICT } from '../../../base/json/json-document.ts';
 import { type Issue, type Loc, parseWith } from '../../../base/schema.ts';
@@ -13,28 +14,35 @@ import type { RequestMemory } from './request-memory.ts';
 /** What the row of an attachment takes besides its name. */
 const ROW_BYTES = 256;
 
+type Located = { readonly part: Part; readonly loc: Loc };
+
 export class MultipartAdditions {
   readonly #memory: RequestMemory;
   readonly #artifacts: Artifacts;
+  readonly #maxAttachments: number;
   readonly feedback: NewFeedback[] = [];
   readonly attachments: NewAttachment[] = [];
 
-  constructor(memory: RequestMemory, artifacts: Artifacts) {
+  constructor(memory: RequestMemory, artifacts: Artifacts, maxAttachments: number) {
     this.#memory = memory;
     this.#artifacts = artifacts;
+    this.#maxAttachments = maxAttachments;
   }
 
-  async takeAttachment(runId: string, name: string, part: Part): Promise<void> {
+  /** Each is a file, or an object of a bucket, of its own. Throws InvalidInput where there are too many. */
+  async takeAttachment(runId: string, name: string, { part, loc }: Located): Promise<void> {
+    if (this.attachments.length === this.#maxAttachments)
+      throw new InvalidInput([{ loc, msg: tooMany(this.#maxAttachments), type: 'too_long' }]);
     this.#memory.takeFacts(ROW_BYTES + name.length);
-    const written = await this.#artifacts.write(readPartBody(part));
+    const written = await this.#artifacts.write(readPartBody(part, this.#memory.turn));
     const type = part.fields.get('content-type') ?? '';
     this.attachments.push({ ...written, run_id: runId, name, mime_type: type });
   }
 
   /** Returns what is wrong with it. */
-  async takeFeedback(id: string, part: Part, loc: Loc): Promise<readonly Issue[]> {
+  async takeFeedback(id: string, { part, loc }: Located): Promise<readonly Issue[]> {
     const pieces: Uint8Array[] = [];
-    for await (const piece of readPartBody(part)) {
+    for await (const piece of readPartBody(part, this.#memory.turn)) {
       this.#memory.takeFacts(piece.length);
       pieces.push(Uint8Array.from(piece));
     }
@@ -54,6 +62,10 @@ export class MultipartAdditions {
   async discard(): Promise<void> {
     await this.#artifacts.discard(this.attachments.map(({ object }) => object));
   }
+}
+
+function tooMany(limit: number): string {
+  return `A request has at most ${limit} attachments: send this one and those behind it in another request`;
 }
 
 const OTHER_ID = 'Input must be the id in the name of the part';

@@ -6,7 +6,7 @@ import type { Artifacts } from '../artifacts/artifacts.ts';
 import type { RunPart } from '../runs/run-part.ts';
 import { CollectedRuns, jsonIssue } from './collected-runs.ts';
 import { FieldWriter, type PayloadField } from './field-writer.ts';
-import { InvalidJson } from './invalid-json.ts';
+import { InvalidJson } from './json/invalid-json.ts';
 import { MultipartAdditions } from './multipart-additions.ts';
 import { InvalidPart, readPartBody } from './part-body.ts';
 import { parsePartName } from './part-name.ts';
@@ -30,23 +30,29 @@ type Draft = {
 /** What an object of a draft takes. */
 const DRAFT_BYTES = 256;
 
-type Context = IngestionTimes & { readonly memory: RequestMemory; readonly artifacts: Artifacts };
+type Context = IngestionTimes & {
+  readonly memory: RequestMemory;
+  readonly artifacts: Artifacts;
+  readonly maxAttachments: number;
+};
 
 export type MultipartRuns = { readonly parts: readonly RunPart[]; readonly additions: MultipartAdditions };
 
 /** Throws InvalidInput, what the body throws, and a DomainError where the disk is full; then no attachment is left. */
 export async function readMultipartRuns(
   parts: AsyncIterable<Part>,
-  { memory, artifacts, ...times }: Context,
+  { memory, artifacts, maxAttachments, ...times }: Context,
 ): Promise<MultipartRuns> {
-  const additions = new MultipartAdditions(memory, artifacts);
+  const additions = new MultipartAdditions(memory, artifacts, maxAttachments);
   const reader = new MultipartReader(memory, additions, times);
   try {
     for await (const part of parts) {
       await reader.take(part);
       await memory.pace();
     }
-    return { parts: await reader.finish(), additions };
+    const found = await reader.finish();
+    await memory.turn.finish();
+    return { parts: found, additions };
   } catch (error) {
     await additions.discard();
     throw error;
@@ -71,9 +77,10 @@ class MultipartReader {
     const loc = ['body', name === undefined ? toLocKey(part.name) : part.name];
     try {
       if (name === undefined) throw new InvalidPart(UNKNOWN_NAME);
-      if (name.kind === 'attachment') return await this.#additions.takeAttachment(name.id, name.name, part);
+      if (name.kind === 'attachment')
+        return await this.#additions.takeAttachment(name.id, name.name, { part, loc });
       if (name.kind === 'feedback')
-        return this.#runs.refuse(...(await this.#additions.takeFeedback(name.id, part, loc)));
+        return this.#runs.refuse(...(await this.#additions.takeFeedback(name.id, { part, loc })));
       const draft = this.#draftOf(name.kind, name.id);
       if (name.field === undefined) await this.#takeRun(draft, part, loc);
       else await this.#takeField(draft.fields, name.field, part);
@@ -99,7 +106,7 @@ class MultipartReader {
     draft.isRefused = true;
     const { issues } = this.#runs;
     const before = issues.length;
-    const run = await readRun(readPartBody(part), { memory: this.#memory, loc, issues });
+    const run = await readRun(readPartBody(part, this.#memory.turn), { memory: this.#memory, loc, issues });
     // Counts what was added.
     this.#runs.refuse();
     if (run === undefined || issues.length > before) return;
@@ -109,17 +116,12 @@ class MultipartReader {
 
   async #takeField(fields: Draft['fields'], name: PayloadField, part: Part): Promise<void> {
     const writer = new FieldWriter(name, this.#memory);
-    try {
-      for await (const piece of inSlices(readPartBody(part), this.#memory.pace)) {
-        writer.write(piece);
-        await writer.drain();
-      }
-      const held = await writer.finish();
-      if (held !== undefined) fields.set(name, held);
-    } catch (error) {
-      writer.discard();
-      throw error;
+    for await (const piece of inSlices(readPartBody(part, this.#memory.turn), this.#memory.pace)) {
+      writer.write(piece);
+      await writer.drain();
     }
+    const held = await writer.finish();
+    if (held !== undefined) fields.set(name, held);
   }
 
   async finish(): Promise<readonly RunPart[]> {

@@ -1,5 +1,6 @@
 // The body of one part: it has the length that the part announces, if it does, and no coding of its own.
 import type { Part } from '../../api/body/upload.ts';
+import type { BodyTurn } from './turns/body-turn.ts';
 
 /** What is wrong with a part; the request is refused with it. */
 export class InvalidPart extends Error {
@@ -7,13 +8,17 @@ export class InvalidPart extends Error {
 }
 
 /** Throws InvalidPart, and what the body of the request throws. */
-export async function* readPartBody({ fields, body }: Part): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* readPartBody(
+  { fields, body }: Part,
+  turn: BodyTurn,
+): AsyncGenerator<Uint8Array, void, undefined> {
   if (fields.has('content-encoding'))
     throw new InvalidPart('A part must have no Content-Encoding: compress the whole body');
   const announced = announcedLength(fields);
   let length = 0;
   for await (const piece of body) {
     length += piece.length;
+    await turn.take(piece.length);
     yield piece;
   }
   if (announced !== undefined && announced !== length)

@@ -3,10 +3,15 @@ import { BodyError } from '../../../base/http/body-error.ts';
 import { createPace, type Pace } from '../../../base/steps.ts';
 import type { Payload } from '../runs/payload.ts';
 import type { RunValues, SpooledValues } from '../runs/run-part.ts';
+import type { BodyTurn } from './turns/body-turn.ts';
+import { FRAME_BYTES } from './frame-compressor.ts';
 import { Spool } from './spool.ts';
 
 /** Of payloads and of what is derived from them. */
 export const HELD_BYTES = 2 * 1024 * 1024;
+
+/** For a frame of text, and the slice behind it. */
+const BUFFER_BYTES = FRAME_BYTES + 16 * 1024;
 
 /** Of everything else: names, tags, orders. Those of a thousand runs are some hundred kilobytes. */
 const FACTS_BYTES = 8 * 1024 * 1024;
@@ -18,10 +23,15 @@ export class RequestMemory {
   readonly #spool: Spool;
   #left: number;
   #factsLeft = FACTS_BYTES;
+  readonly #buffers: Buffer[] = [];
   /** Between two steps of reading the request. */
   readonly pace: Pace = createPace();
 
-  constructor(directory: string, heldBytes: number = HELD_BYTES) {
+  /** That of the request among large ones. */
+  readonly turn: BodyTurn;
+
+  constructor(directory: string, turn: BodyTurn, heldBytes: number = HELD_BYTES) {
+    this.turn = turn;
     this.#spool = new Spool(directory);
     this.#left = heldBytes;
   }
@@ -37,6 +47,16 @@ export class RequestMemory {
   takeFacts(bytes: number): void {
     this.#factsLeft -= bytes;
     if (this.#factsLeft < 0) throw new BodyError('too_large', TOO_MANY_FACTS);
+  }
+
+  /** A buffer for a payload that arrives. With a new one for each piece of it, most of the memory would be garbage. */
+  takeBuffer(): Buffer {
+    return this.#buffers.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  }
+
+  /** It is used no more. */
+  giveBuffer(buffer: Buffer): void {
+    this.#buffers.push(buffer);
   }
 
   /** Where the next bytes will be. */
@@ -67,7 +87,13 @@ export class RequestMemory {
     return { spooled: { read } };
   }
 
+  /** Bytes of the body so far, without its coding. */
+  get contentBytes(): number {
+    return this.turn.bytes;
+  }
+
   close(): void {
+    this.turn.end();
     this.#spool.close();
   }
 }

@@ -4,7 +4,7 @@ import { BodyError } from '../../../base/http/body-error.ts';
 import type { Issue, Loc } from '../../../base/schema.ts';
 import { Beginning, DISCARD } from './beginning.ts';
 import { FieldWriter, PAYLOAD_FIELDS, type PayloadField } from './field-writer.ts';
-import type { Tap } from './json-scanner.ts';
+import type { Tap } from './json/json-scanner.ts';
 import type { HeldValues, RequestMemory } from './request-memory.ts';
 import { memberNames } from './run-schema.ts';
 
@@ -77,12 +77,6 @@ export class RunReader {
       if (held !== undefined) this.run.fields.set(name, held);
     }
     await this.#field?.tap.drain();
-  }
-
-  /** After an error. */
-  discard(): void {
-    for (const { tap } of [...this.#ended, ...(this.#field === undefined ? [] : [this.#field])])
-      tap.discard();
   }
 }
 

@@ -3,7 +3,7 @@ import { type Issue, type Loc, parseWith, z } from '../../../base/schema.ts';
 import { freeId, projectName } from '../projects/project-schema.ts';
 import type { RunProject, RunStart, RunValues } from '../runs/run-part.ts';
 import { storable } from '../runs/run-derivation.ts';
-import { formatSegment, parseDottedOrder, toMicroseconds } from '../runs/run-time.ts';
+import { formatSegment, LAST_MS, ORDER_PATTERN, parseDottedOrder, toMicroseconds } from '../runs/run-time.ts';
 
 const MAX_TAGS = 1_000;
 /** How far the clock of a client may be ahead. */
@@ -11,20 +11,23 @@ const AHEAD_DAYS = 1;
 const DAY_MS = 86_400_000;
 
 const time = z
-  .union([z.string(), z.number()])
+  .union([z.string().meta({ format: 'date-time' }), z.number().meta({ minimum: 0, maximum: LAST_MS })])
   .refine(
     (value) => toMicroseconds(value) !== undefined,
     'Input must be a time from 1970 to 9999: ISO 8601, or milliseconds since 1970',
   )
   .transform((value) => toMicroseconds(value) ?? '');
 
+/** Whether it agrees with the ids is checked behind the schema. */
+const dottedOrder = z.string().meta({ pattern: ORDER_PATTERN });
+
 const runTypes = ['tool', 'chain', 'llm', 'retriever', 'embedding', 'prompt', 'parser'] as const;
 
-const schema = z.object({
+export const runMembers = z.object({
   id: freeId.nullish(),
   trace_id: freeId.nullish(),
   parent_run_id: freeId.nullish(),
-  dotted_order: z.string().nullish(),
+  dotted_order: dottedOrder.nullish(),
   name: z.string().nullish(),
   run_type: z.enum(runTypes).nullish(),
   start_time: time.nullish(),
@@ -35,9 +38,9 @@ const schema = z.object({
   reference_example_id: freeId.nullish(),
 });
 
-type Members = z.output<typeof schema>;
+type Members = z.output<typeof runMembers>;
 
-export const memberNames: ReadonlySet<string> = new Set(Object.keys(schema.shape));
+export const memberNames: ReadonlySet<string> = new Set(Object.keys(runMembers.shape));
 
 export type Kind = 'post' | 'patch';
 
@@ -72,7 +75,7 @@ export function readFacts(
   context: FactsContext,
 ): { readonly facts: RunFacts } | { readonly issues: readonly Issue[] } {
   const { loc, kind } = context;
-  const parsed = parseWith(schema, members, loc);
+  const parsed = parseWith(runMembers, members, loc);
   if (!parsed.ok) return { issues: parsed.issues };
   const given = parsed.value;
   const issues: Issue[] = [];

@@ -3,12 +3,11 @@ import type { Issue } from '../../../base/schema.ts';
 import type { RunPart } from '../runs/run-part.ts';
 import { DISCARD } from './beginning.ts';
 import { CollectedRuns, jsonIssue } from './collected-runs.ts';
-import { InvalidJson } from './invalid-json.ts';
-import { JsonScanner, type ScanHandler } from './json-scanner.ts';
+import type { ScanHandler } from './json/json-scanner.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { RunReader } from './run-reader.ts';
 import type { FactsContext } from './run-schema.ts';
-import { inSlices } from './sliced-body.ts';
+import { scanBody } from './sliced-body.ts';
 
 type Context = Pick<FactsContext, 'kind' | 'id' | 'now' | 'keptDays'>;
 
@@ -19,10 +18,12 @@ export async function readSingleRun(
   context: Context,
 ): Promise<readonly RunPart[]> {
   const runs = new CollectedRuns();
-  const run = await readRun(body, { memory, loc: ['body'], issues: runs.issues });
+  const run = await readRun(memory.turn.of(body), { memory, loc: ['body'], issues: runs.issues });
   if (run !== undefined && runs.issues.length === 0)
     runs.add(run, { ...context, loc: ['body'], isPlaced: false });
-  return runs.finish();
+  const parts = runs.finish();
+  await memory.turn.finish();
+  return parts;
 }
 
 type Reading = {
@@ -45,21 +46,12 @@ export async function readRun(body: AsyncIterable<Uint8Array>, { memory, loc, is
       if (depth > 0) reader.close();
     },
   };
-  const scanner = new JsonScanner(handler, 1);
-  try {
-    for await (const piece of inSlices(body, memory.pace)) {
-      scanner.push(piece);
-      await reader.settle();
-    }
-    scanner.end();
-    await reader.settle();
-  } catch (error) {
-    reader.discard();
-    if (!(error instanceof InvalidJson)) throw error;
-    issues.push(jsonIssue(loc, error));
-    return undefined;
-  }
-  if (isObject) return reader.run;
-  issues.push({ loc, msg: 'Input must be an object', type: 'dict_type' });
+  const error = await scanBody(body, {
+    ...{ handler, depth: 1, memory },
+    settle: () => reader.settle(),
+  });
+  if (error !== undefined) issues.push(jsonIssue(loc, error));
+  else if (isObject) return reader.run;
+  else issues.push({ loc, msg: 'Input must be an object', type: 'dict_type' });
   return undefined;
 }

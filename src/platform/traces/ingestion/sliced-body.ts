@@ -1,5 +1,8 @@
 // A body in slices: each takes about a millisecond to read, and between two of them others go on.
 import type { Pace } from '../../../base/steps.ts';
+import { InvalidJson } from './json/invalid-json.ts';
+import { JsonScanner, type ScanHandler } from './json/json-scanner.ts';
+import type { RequestMemory } from './request-memory.ts';
 
 const SLICE_BYTES = 16 * 1024;
 
@@ -12,4 +15,33 @@ export async function* inSlices(
       await pace();
       yield piece.subarray(at, at + SLICE_BYTES);
     }
+}
+
+type Reader = {
+  readonly handler: ScanHandler;
+  /** The deepest level of the text whose values are reported. */
+  readonly depth: number;
+  readonly memory: RequestMemory;
+  /** Awaited before the next bytes of the body come. */
+  settle(): Promise<void>;
+};
+
+/** Returns what is wrong with the text. Throws what the body, the handler and `settle` throw. */
+export async function scanBody(
+  body: AsyncIterable<Uint8Array>,
+  { handler, depth, memory, settle }: Reader,
+): Promise<InvalidJson | undefined> {
+  const scanner = new JsonScanner(handler, depth);
+  try {
+    for await (const piece of inSlices(body, memory.pace)) {
+      scanner.push(piece);
+      await settle();
+    }
+    scanner.end();
+    await settle();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof InvalidJson)) throw error;
+    return error;
+  }
 }

@@ -2,7 +2,7 @@
 // values, the beginnings of its texts, and the few members that are looked for wherever they are. Memory is bounded.
 import type { DerivedField } from '../runs/run-derivation.ts';
 import { Beginning, DISCARD } from './beginning.ts';
-import { JsonScanner, type ScanHandler, type Tap, type ValueKind } from './json-scanner.ts';
+import { JsonScanner, type ScanHandler, type Tap, type ValueKind } from './json/json-scanner.ts';
 
 /** As many as a text of the length that is searched can have. */
 const MAX_NODES = 33_000;

@@ -117,8 +117,9 @@ const traceRoute = (store: TraceStore): Route =>
     responses: { 200: HTML },
     failures: [404, 408],
     async prepare({ db, workspaceId, params, query }) {
-      const project = await findProject(db, workspaceId, params.session_id);
       const trace = await readTrace({ store, db, workspaceId }, params.trace_id, query.run);
+      // Not that of the address: a run may come into another project after its address was written.
+      const project = await findProject(db, workspaceId, trace.chosen.run.session_id);
       const links = createLinks(query.workspace);
       const path = [
         tracesLink(links),

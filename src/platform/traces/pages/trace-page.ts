@@ -26,8 +26,11 @@ export type ShownAttachment = {
 export type ShownFeedback = {
   readonly key: string;
   readonly score: number | null;
-  readonly value: unknown;
+  /** The beginnings of its texts, and the bytes that the whole ones have. */
+  readonly value: string | null;
+  readonly value_bytes: number | null;
   readonly comment: string | null;
+  readonly comment_bytes: number | null;
 };
 
 export type ChosenRun = {
@@ -163,9 +166,11 @@ function attachmentList(attachments: readonly ShownAttachment[]): Html {
 }
 
 function feedbackList(feedback: readonly ShownFeedback[]): Html {
-  const items = feedback.map(({ key, score, value, comment }) => {
-    const shown = value === null ? undefined : typeof value === 'string' ? value : JSON.stringify(value);
-    return html`<li>${visibleText(key, { max: 250 })}: ${score !== null && html`<b>${score}</b> `}${shown !== undefined && visibleText(shown, { max: 500 })}${comment !== null && html` <span class="faint">${visibleText(comment, { max: 2_000 })}</span>`}</li>`;
+  const show = (text: string | null, bytes: number | null, max: number): Html | undefined =>
+    text === null ? undefined : visibleText(text, { max, ...(bytes === null ? {} : { wholeBytes: bytes }) });
+  const items = feedback.map(({ key, score, value, comment, ...bytes }) => {
+    const said = show(comment, bytes.comment_bytes, 2_000);
+    return html`<li>${visibleText(key, { max: 250 })}: ${score !== null && html`<b>${score}</b> `}${show(value, bytes.value_bytes, 500)}${said && html` <span class="faint">${said}</span>`}</li>`;
   });
   return html`<h3>Feedback</h3><ul class="plain">${items}</ul>`;
 }

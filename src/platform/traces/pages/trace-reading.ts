@@ -3,7 +3,7 @@ import { DomainError } from '../../../base/domain-error.ts';
 import type { Reader } from '../../store/database.ts';
 import { listAttachments } from '../artifacts/attachments.ts';
 import { newestKey, signedAddress } from '../artifacts/signed-address.ts';
-import { listFeedback } from '../feedback/feedback.ts';
+import { listBriefFeedback } from '../feedback/feedback.ts';
 import { unpackInPieces } from '../runs/payload.ts';
 import type { FoundRun, PayloadField, RunPlace, TraceStore } from '../trace-store.ts';
 import { cutText } from '../../api/pages/visible-text.ts';
@@ -114,14 +114,13 @@ async function readChosen(reading: TraceReading, run: FoundRun): Promise<ChosenR
     if (run.sizes[field] !== null) payloads.set(field, await readBeginning(reading, run, field));
   const attachments = await listAttachments(db, workspaceId, [run.id]);
   const key = attachments.length === 0 ? undefined : await newestKey(db);
-  const asked = { run: [run.id], limit: MAX_FEEDBACK, offset: 0 };
   return {
     ...{ run, payloads },
     attachments: attachments.map(({ name, mime_type, size, object }) => ({
       ...{ name, mime_type, size: Number(size) },
       address: key === undefined ? '' : signedAddress(key, object, Date.now()),
     })),
-    feedback: await listFeedback(db, workspaceId, asked),
+    feedback: await listBriefFeedback(db, workspaceId, run.id, MAX_FEEDBACK),
   };
 }
 

@@ -13,7 +13,7 @@ import type { RunPlace } from '../trace-store.ts';
 import { formatRunCursor, parseRunCursor } from './run-cursor.ts';
 import { chooseFields, run, type ShownRun } from './run-fields.ts';
 import { writeRuns } from './run-json.ts';
-import { countHeld, type Lookups, lookUp, type Page, writePage } from './run-page.ts';
+import { countHeld, countLookedUp, type Lookups, lookUp, type Page, writePage } from './run-page.ts';
 import { type GivenQuery, runQuery, runSelection } from './run-query-schema.ts';
 import { runStats } from './run-stats-schema.ts';
 import { toSelection } from './run-selection.ts';
@@ -133,10 +133,12 @@ async function findPage(lookups: Lookups, db: Reader, workspaceId: string, body:
   const fields = chooseFields(select);
   const asked = found.slice(0, size);
   const runs = asked.slice(0, countHeld(asked));
+  const looked = await lookUp(lookups, db, { workspaceId, runs, fields, deadlineMs });
+  const shown = looked.slice(0, countLookedUp(looked));
   return {
-    shown: await lookUp(lookups, db, { workspaceId, runs, fields, deadlineMs }),
+    shown,
     fields,
-    hasMore: runs.length < asked.length || (found.length > size && skip_pagination !== true),
+    hasMore: shown.length < asked.length || (found.length > size && skip_pagination !== true),
     toCursor: (last) => formatRunCursor(last, scope),
   };
 }

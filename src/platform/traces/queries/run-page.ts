@@ -28,6 +28,27 @@ export function countHeld(runs: readonly FoundRun[]): number {
   return end < 0 ? runs.length : Math.max(1, end);
 }
 
+/** Of what was looked up for runs, which is held too. */
+const LOOKED_UP_BYTES = 1024 * 1024;
+
+/** The same with what was looked up for them: the runs behind come with the next page. At least one. */
+export function countLookedUp(shown: readonly ShownRun[]): number {
+  let bytes = 0;
+  const end = shown.findIndex(({ feedback, attachments, descendants }) => {
+    bytes += sizeOf(feedback) + sizeOf(attachments);
+    bytes += ID_BYTES * ((descendants?.direct.length ?? 0) + (descendants?.all.length ?? 0));
+    return bytes > LOOKED_UP_BYTES;
+  });
+  return end < 0 ? shown.length : Math.max(1, end);
+}
+
+/** Of texts and names, and what each takes besides. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 16;
+  if (typeof value !== 'object' || value === null) return 16;
+  return Object.entries(value).reduce((sum, [name, member]) => sum + name.length + 16 + sizeOf(member), 0);
+}
+
 /** Signed links to the attachments of runs, by their ids. */
 export type FindAttachments = (
   db: Reader,
@@ -59,7 +80,9 @@ export async function lookUp(
   },
 ): Promise<readonly ShownRun[]> {
   const ids = runs.map(({ id }) => id);
-  const feedback = fields.has('feedback_stats') ? await readFeedbackStats(db, workspaceId, ids) : undefined;
+  const feedback = fields.has('feedback_stats')
+    ? await readFeedbackStats(db, workspaceId, ids, deadlineMs)
+    : undefined;
   const attachments = fields.has('s3_urls') ? await findAttachments?.(db, workspaceId, ids) : undefined;
   const descendants =
     fields.has('child_run_ids') || fields.has('direct_child_run_ids')

@@ -21,8 +21,11 @@ function fromMilliseconds(ms: number): string | undefined {
   return withFraction(seconds, String(micros).padStart(6, '0'));
 }
 
+/** Of the year 9999. */
+export const LAST_MS: number = Date.UTC(10_000, 0, 1) - 1;
+
 function inRange(ms: number): boolean {
-  return ms >= 0 && ms < Date.UTC(10_000, 0, 1);
+  return ms >= 0 && ms < LAST_MS + 1;
 }
 
 /** `ms` is of a whole second. */
@@ -51,6 +54,10 @@ const SEGMENT =
 /** Deeper traces have a `dotted_order` of more than 56 KiB, in each of their runs. */
 const MAX_SEGMENTS = 1_000;
 const SEGMENT_CHARS = 60;
+
+const ONE = String.raw`\d{8}T\d{12}Z[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`;
+/** As the documentation has it. */
+export const ORDER_PATTERN: string = `^${ONE}(?:\\.${ONE}){0,${MAX_SEGMENTS - 1}}$`;
 
 /** Undefined for a text that is no such order. */
 export function parseDottedOrder(text: string): Lineage | undefined {

@@ -40,6 +40,15 @@ export async function prepareRuns(db: Reader, parts: readonly Pick<RunPart, 'sta
     );
 }
 
+export async function countPartitions(db: Reader): Promise<number> {
+  const row = await db
+    .selectFrom(sql`pg_inherits`.as('i'))
+    .where(sql<boolean>`inhparent = 'public.trace_runs'::regclass`)
+    .select(sql<string>`count(*)`.as('partitions'))
+    .executeTakeFirst();
+  return Number(row?.partitions ?? 0);
+}
+
 /** Latest first: most runs are young. */
 async function findMissing(db: Reader, days: readonly string[]): Promise<readonly string[]> {
   if (days.length === 0) return [];

@@ -2,7 +2,7 @@
 import { sql } from '../../store/sql.ts';
 import type { StoredRun, TraceStore } from '../trace-store.ts';
 import { readDescendants } from './descendants.ts';
-import { expireRuns, prepareDays, prepareRuns } from './partitions.ts';
+import { countPartitions, expireRuns, prepareDays, prepareRuns } from './partitions.ts';
 import { readProjectStats } from './project-stats.ts';
 import { payloadColumn, payloadFields, RUN_COLUMNS, timeOf } from './run-columns.ts';
 import { mergeRuns } from './run-merging.ts';
@@ -61,6 +61,7 @@ export const postgresTraceStore: TraceStore = {
     return new Map(rows.map(({ id, ...location }) => [id, location]));
   },
   readProjectStats,
+  countPartitions,
   prepareDays,
   expireRuns,
   async removeRuns(db, { workspaceId, id }) {

@@ -13,6 +13,7 @@ import {
   runFieldNames,
   type RunValues,
 } from '../runs/run-part.ts';
+import type { MergedRuns } from '../trace-store.ts';
 import { type ProjectSpan, widenSpans } from './project-spans.ts';
 
 /** Its name has a version: a connection may be older than the program, behind a pooler. */
@@ -42,8 +43,8 @@ export async function mergeRuns(
   trx: Transaction,
   workspaceId: string,
   parts: readonly PlacedPart[],
-): Promise<void> {
-  if (parts.length === 0) return;
+): Promise<MergedRuns> {
+  if (parts.length === 0) return { created: 0, updated: 0 };
   await sql`
     create temporary table if not exists ${sql.table(STAGING)}
       (like public.trace_runs including defaults, session_rank smallint not null, start_rank smallint not null)
@@ -61,6 +62,7 @@ export async function mergeRuns(
     throw toMissingDay(error);
   }
   await widenSpans(trx, workspaceId, known.spans);
+  return { created: parts.length - known.ids.length, updated: known.ids.length };
 }
 
 /** check_violation without a constraint: the day has expired since the request was read. */

@@ -2,11 +2,12 @@
 import { z } from '../../../base/schema.ts';
 import { defineJob, type Job } from '../../store/job.ts';
 import { postgresTraceStore } from '../store/postgres-trace-store.ts';
+import type { TraceMeters } from '../trace-meters.ts';
 
 /** Without the setting, which a process has before jobs run, nothing is removed. */
 export type Retention = { readonly job: Job; keepDays(days: number): void };
 
-export function createRetention(): Retention {
+export function createRetention(meters: Pick<TraceMeters, 'onExpired'>): Retention {
   let keptDays: number | undefined;
   const job = defineJob({
     name: 'expire-traces',
@@ -19,6 +20,7 @@ export function createRetention(): Retention {
       const { dropped, left } = await postgresTraceStore.expireRuns(db, {
         ...{ keptDays, nowMs: Date.now(), signal },
       });
+      meters.onExpired(dropped.length);
       if (dropped.length > 0) log.info({ days: dropped }, 'runs of traces expired');
       if (left.length > 0)
         log.warn(

@@ -21,7 +21,7 @@ function linesOf(text: string): readonly string[] {
 }
 
 it('runs and workers are counted by bounded labels', async () => {
-  const metrics = createProcessMetrics({ pools: () => ({}) });
+  const metrics = createProcessMetrics({ pools: () => ({}), onError: () => undefined });
   const meters = createAgentMeters(metrics);
   meters.watch({ queue: { running: 3 }, backlog: { waiting: 7, oldestSeconds: 1.5 }, places: 20 });
   for (const status of ['success', 'success', 'removed'] as const)

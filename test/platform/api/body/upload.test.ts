@@ -144,9 +144,9 @@ describe('a file', () => {
         content: { 'application/gzip': { schema: {} }, 'application/x-tar': {} },
       },
     });
-    const upload = byteUpload(['application/json'], { schema: { type: 'object' } });
+    const upload = byteUpload(['application/json'], { schema: z.object({ a: z.string() }) });
     expect(toOpenApi([{ ...file, upload }], '1').paths['/v1/file']?.['put']).toMatchObject({
-      requestBody: { content: { 'application/json': { schema: { type: 'object' } } } },
+      requestBody: { content: { 'application/json': { schema: { type: 'object', required: ['a'] } } } },
     });
   });
 });

@@ -44,7 +44,7 @@ describe('the listener', () => {
 
   it('counts by place, status and refusal, and never by what a client chose', async () => {
     const counts: string[] = [];
-    let connections = (): number => Number.NaN;
+    let connections = (): number | Promise<number> => Number.NaN;
     const config = createTestConfig({
       gateway: { listen: '127.0.0.1:0', public_url: 'http://boxes.test:81/' },
     });
@@ -54,6 +54,7 @@ describe('the listener', () => {
       meters: {
         counter: () => (values) => void counts.push(JSON.stringify(values)),
         gauge: (_, __, read) => void (connections = read),
+        seconds: () => () => undefined,
       },
     });
     let url: string | undefined;

@@ -102,6 +102,17 @@ describe('an attachment', () => {
     expect([statuses[0], statuses.at(-1), await ask(url)]).toEqual([403, 429, 200]);
   });
 
+  it('whose address has expired is refused, which is no failed attempt of whoever has a page that stayed open', async () => {
+    const { run_id } = await attach('content');
+    const expired = (await urlsOf(run_id, 3_601_000))?.['attachment.file']?.presigned_url ?? '';
+    const peer = '192.0.2.8';
+    const ask = async (path: string) => (await api.ask('GET', path, { peer })).status;
+    const statuses = new Set<number>();
+    for (let times = 0; times < 40; times += 1) statuses.add(await ask(`${expired}${times % 2 ? '' : 'x'}`));
+    expect([...statuses]).toEqual([403]);
+    expect(api.authenticator.hasFailedOften(peer)).toBe(false);
+  });
+
   it('whose content is lost ends the connection, so that nobody takes nothing for the whole', async () => {
     const { run_id, object } = await attach('content');
     await artifacts.remove(object);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLog } from '../../../../src/base/log.ts';
 import { placeFeedback } from '../../../../src/platform/traces/feedback/feedback-placement.ts';
-import { saveFeedback } from '../../../../src/platform/traces/feedback/feedback.ts';
+import { listFeedback, saveFeedback } from '../../../../src/platform/traces/feedback/feedback.ts';
 import { newFeedback } from '../../../../src/platform/traces/feedback/feedback-schema.ts';
 import {
   readFeedbackStats,
@@ -15,13 +15,14 @@ import { createTestWiring } from '../../../support/test-wiring.ts';
 import { partOf, mergeRuns } from '../store/trace-scene.ts';
 
 let api: PlatformApi;
+let organizationId: string;
 let workspaceId: string;
 let key: string;
 let otherKey: string;
 let otherWorkspaceId: string;
 beforeAll(async () => {
   api = await createPlatformApi();
-  const organizationId = await api.addOrganization();
+  organizationId = await api.addOrganization();
   workspaceId = await api.addWorkspace(organizationId);
   const addKey = (workspace: string): Promise<string> =>
     api.addServiceKey(organizationId, 'WORKSPACE_USER', workspace);
@@ -188,6 +189,31 @@ describe('feedback', () => {
       if (field === 'feedback_source') continue;
       expect((await ask('PATCH', `/feedback/${id}`, given)).status).toBe(422);
     }
+  });
+
+  it('is summed up and listed within the time of a query, with a cure where that is too short', async () => {
+    const { db } = api.database.store;
+    await expect(readFeedbackStats(db, workspaceId, [randomUUID()], 0)).rejects.toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('feedback_stats'),
+    });
+    const query = { source: ['api'], limit: 10, offset: 0 };
+    await expect(listFeedback(db, workspaceId, query, 0)).rejects.toMatchObject({
+      kind: 'timeout',
+      message: expect.stringContaining('`session`'),
+    });
+    const listed = (await ask('GET', '/openapi.json')).body.paths['/api/v1/feedback'].get.responses;
+    expect(Object.keys(listed)).toContain('408');
+  });
+
+  it('of a project that was deleted is gone with it, before a job has removed it', async () => {
+    const { body: project } = await ask('POST', '/sessions', { name: randomUUID() });
+    const { id } = await give({ session_id: project.id });
+    const deleter = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);
+    expect((await ask('DELETE', `/sessions/${project.id}`, undefined, deleter)).status).toBe(200);
+    expect((await ask('GET', `/feedback?session=${project.id}`)).body).toEqual([]);
+    for (const [method, body] of [['GET'], ['PATCH', { comment: 'x' }], ['DELETE']] as const)
+      expect([method, (await ask(method, `/feedback/${id}`, body)).status]).toEqual([method, 404]);
   });
 
   it('that came before its run gets the trace and the project of it', async () => {

@@ -5,6 +5,7 @@ import { createLog } from '../../../../src/base/log.ts';
 import { noProxies } from '../../../../src/platform/api/client-address.ts';
 import { defaultLimits, type ServerLimits } from '../../../../src/platform/api/limits.ts';
 import { openServer, type Server } from '../../../../src/platform/api/server.ts';
+import type { Module } from '../../../../src/platform/module.ts';
 import { unpackPayload } from '../../../../src/platform/traces/runs/payload.ts';
 import { formatSegment, toMicroseconds } from '../../../../src/platform/traces/runs/run-time.ts';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
@@ -33,6 +34,7 @@ export type IngestionScene = AsyncDisposable & {
 export async function createIngestionScene(
   settings: object = {},
   limits: Partial<ServerLimits> = {},
+  modules: readonly Module[] = [],
 ): Promise<IngestionScene> {
   const scratch = await createScratch();
   const api = await createPlatformApi({
@@ -43,6 +45,7 @@ export async function createIngestionScene(
       },
     },
     limits,
+    modules,
   });
   const addTenant = async () => {
     const organizationId = await api.addOrganization();

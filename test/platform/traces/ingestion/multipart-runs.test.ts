@@ -15,7 +15,12 @@ import {
 let scene: IngestionScene;
 let url: string;
 beforeAll(async () => {
-  const settings = { max_sent_bytes: 400_000, max_content_bytes: 8_000_000, max_parts: 50 };
+  const settings = {
+    max_sent_bytes: 400_000,
+    max_content_bytes: 8_000_000,
+    max_parts: 50,
+    max_attachments: 3,
+  };
   scene = await createIngestionScene(settings);
   url = await scene.listen();
 });
@@ -220,6 +225,30 @@ describe('POST /runs/multipart', () => {
     expect([link.mime_type, others]).toEqual(['image/png', {}]);
     const read = await fetch(new URL(link.presigned_url, url));
     expect(Buffer.from(await read.arrayBuffer()).equals(content)).toBe(true);
+  });
+
+  it('refuses more attachments than one request may have, and leaves none of them', async () => {
+    const run = newRun();
+    const before = await scene.attached();
+    const attachments = Array.from({ length: 4 }, (_, at) => ({
+      name: `attachment.${run.id}.number${at}`,
+      body: 'x',
+      fields: ['Content-Type: text/plain; length=1'],
+    }));
+    const { status, body } = await sendParts([...partsOf('post', run), ...attachments]);
+    expect({ status, body }).toMatchObject({
+      status: 422,
+      body: {
+        detail: [
+          {
+            loc: ['body', `attachment.${run.id}.number3`],
+            msg: expect.stringContaining('at most 3 attachments'),
+          },
+        ],
+      },
+    });
+    expect(await scene.attached()).toEqual(before);
+    expect(await scene.read(run.id)).toBeUndefined();
   });
 
   it('keeps feedback, with what cannot be stored replaced, and that of a request that is sent again once', async () => {

@@ -122,6 +122,16 @@ describe('a page', () => {
   });
 });
 
+it('the page of a trace names the project of its run, whatever project its address has', async () => {
+  const elsewhere = await addProject('elsewhere');
+  const id = await addRun({});
+  const { status, text } = await get(`/traces/${elsewhere}/${id}`);
+  expect(status).toBe(200);
+  expect(text).toContain(`<a href="/traces/${projectId}">`);
+  expect(text).not.toContain(elsewhere);
+  expect((await get(`/traces/${projectId}/${randomUUID()}`)).status).toBe(404);
+});
+
 describe('the page of projects', () => {
   it('has those whose names contain a text, in pages', async () => {
     const { text } = await get('/traces?name=%3Ci%3Es');

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLog } from '../../../../src/base/log.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
 import { postgresTraceStore as store } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
+import { TraceMeters } from '../../../../src/platform/traces/trace-meters.ts';
 import { createRetention } from '../../../../src/platform/traces/upkeep/retention.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { createTestWiring } from '../../../support/test-wiring.ts';
@@ -184,7 +185,7 @@ describe('the partitions of runs', () => {
 
 describe('the job of the retention', () => {
   it('makes and drops partitions by the setting', async () => {
-    const retention = createRetention();
+    const retention = createRetention(new TraceMeters());
     const lines: string[] = [];
     const run = () =>
       retention.job.run(

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Utf8Check } from '../../../../src/platform/traces/ingestion/utf8-check.ts';
+import { Utf8Check } from '../../../../../src/platform/traces/ingestion/json/utf8-check.ts';
 
 it('bytes in pieces are UTF-8 when they are as a whole', () => {
   const byte = fc.oneof(

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { InvalidJson } from '../../../../src/platform/traces/ingestion/invalid-json.ts';
+import { InvalidJson } from '../../../../../src/platform/traces/ingestion/json/invalid-json.ts';
 import {
   JsonScanner,
   MAX_DEPTH,
   type ScanHandler,
   type Tap,
-} from '../../../../src/platform/traces/ingestion/json-scanner.ts';
-import { runs } from '../../../support/run-size.ts';
+} from '../../../../../src/platform/traces/ingestion/json/json-scanner.ts';
+import { runs } from '../../../../support/run-size.ts';
 
 /** The pieces of a text, cut at the given places. */
 function cut(bytes: Buffer, places: readonly number[]): readonly Uint8Array[] {
