@@ -24,6 +24,9 @@ export type DestinationAccess = {
   readonly silenceMs?: number;
 };
 
+/** No object is read: what services send are short documents. */
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+
 export async function openDestination(access: DestinationAccess): Promise<DestinationBucket> {
   const { config, credentials, addresses, attempts, silenceMs } = access;
   const agents = createGuardedAgents(addresses, { keepAlive: true });
@@ -32,6 +35,7 @@ export async function openDestination(access: DestinationAccess): Promise<Destin
   const options = config.config_kwargs_s3 ?? {};
   const { s3, client } = await openS3({
     ...{ endpoint, credentials, agents, attempts, silenceMs },
+    ...{ ignoresConfiguredEndpoints: true, maxResponseBytes: MAX_RESPONSE_BYTES },
     region: config.region ?? undefined,
     isPathStyle: addressing === 'path',
     isBucketEndpoint: addressing === 'in_endpoint',

@@ -1,12 +1,19 @@
 // `/api/v1/bulk-exports/destinations`: where exports are written. A destination, or new credentials of one, is stored only once a file
 // could be written with it.
+import { DomainError } from '../../../base/domain-error.ts';
 import { z } from '../../../base/schema.ts';
 import { inWorkspace } from '../../api/access.ts';
 import { defineRoute, type Route } from '../../api/route.ts';
 import type { Wiring } from '../../module.ts';
 import { toS3Credentials } from './credentials.ts';
-import { createDestinationSchema, destination, destinationChange } from './destination-schema.ts';
+import {
+  createDestinationSchema,
+  type DestinationConfig,
+  destination,
+  destinationChange,
+} from './destination-schema.ts';
 import { createDestination, findDestination, listDestinations, replaceCredentials } from './destinations.ts';
+import { type EndpointRules, findEndpointProblem } from './endpoint.ts';
 import { testWrite } from './test-write.ts';
 
 const all = { path: '/api/v1/bulk-exports/destinations', tag: 'Bulk exports' } as const;
@@ -84,6 +91,7 @@ const changeRoute = ({ vault, config }: Parts): Route =>
     failures: [400, 404],
     async prepare({ db, workspaceId, params, body, signal }) {
       const { config: stored } = await findDestination(db, workspaceId, params.destination_id);
+      requireAllowed(stored, config.exports.endpoints);
       await testWrite(stored, toS3Credentials(body.credentials), config.exports, signal);
       await vault.prepare();
     },
@@ -92,3 +100,12 @@ const changeRoute = ({ vault, config }: Parts): Route =>
       return { body: changed, resources: [id] };
     },
   });
+
+/** The operator may have changed them since the destination was created. */
+function requireAllowed({ endpoint_url: endpoint }: DestinationConfig, rules: EndpointRules): void {
+  if (findEndpointProblem(endpoint ?? undefined, rules) !== undefined)
+    throw new DomainError('unusable', ENDPOINT_NOT_ALLOWED);
+}
+
+const ENDPOINT_NOT_ALLOWED =
+  'Invalid endpoint: the operator does not allow the endpoint of this destination any more';

@@ -2,6 +2,7 @@
 // usual AWS variables and files unless they are given.
 import type { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
+import { pipeline, Readable, Transform } from 'node:stream';
 import type { Secret } from '../../../base/secret.ts';
 
 export type S3Options = {
@@ -17,6 +18,10 @@ export type S3Options = {
   readonly attempts?: number | undefined;
   /** For a connection, and without a byte of a request or of its response. */
   readonly silenceMs?: number | undefined;
+  /** Of a response, which the client holds whole; no limit when absent. */
+  readonly maxResponseBytes?: number | undefined;
+  /** Without an endpoint that of AWS, also where the AWS variables and files of this machine name another one. */
+  readonly ignoresConfiguredEndpoints?: boolean | undefined;
   readonly useAccelerateEndpoint?: boolean | undefined;
   readonly useGlobalEndpoint?: boolean | undefined;
 };
@@ -43,6 +48,7 @@ export async function openS3(options: S3Options) {
     useAccelerateEndpoint: options.useAccelerateEndpoint ?? false,
     useGlobalEndpoint: options.useGlobalEndpoint ?? false,
     ...(endpoint === undefined ? {} : { endpoint }),
+    ignoreConfiguredEndpointUrls: options.ignoresConfiguredEndpoints ?? false,
     ...(credentials === undefined ? {} : { credentials: reveal(credentials) }),
     ...(options.attempts === undefined ? {} : { maxAttempts: options.attempts }),
     ...(agents === undefined ? {} : { requestHandler: toHandler(agents, options.silenceMs) }),
@@ -52,7 +58,36 @@ export async function openS3(options: S3Options) {
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
+  if (options.maxResponseBytes !== undefined) limitResponses(client, options.maxResponseBytes);
   return { s3, client };
+}
+
+type Client = InstanceType<Awaited<ReturnType<typeof loadPackage>>['S3Client']>;
+
+function limitResponses(client: Client, maxBytes: number): void {
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args);
+      const response = result.response as { body?: unknown };
+      if (response.body instanceof Readable) response.body = cutAt(response.body, maxBytes);
+      return result;
+    },
+    // Before anything reads it.
+    { name: 'responseLimit', step: 'deserialize', priority: 'low' },
+  );
+}
+
+function cutAt(body: Readable, maxBytes: number): Readable {
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _, done) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) done(new Error(`the response has more than ${maxBytes} bytes`));
+      else done(null, chunk);
+    },
+  });
+  // Whoever reads it gets the error; the connection is closed.
+  return pipeline(body, counted, () => undefined);
 }
 
 function toHandler({ http, https }: NonNullable<S3Options['agents']>, silenceMs: number | undefined) {

@@ -1,12 +1,18 @@
 // Destinations of bulk exports: stored only once a file could be written, and never shown with their credentials.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Secret } from '../../../../src/base/secret.ts';
+import { openDestination } from '../../../../src/platform/bulk-export/destinations/bucket.ts';
 import { openCredentials } from '../../../../src/platform/bulk-export/destinations/credentials.ts';
+import { destinationConfig } from '../../../../src/platform/bulk-export/destinations/destination-schema.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { createPlatformApi, type PlatformApi } from '../../../support/platform-api.ts';
 import { openS3Server, type S3Response, s3Error, type S3Server } from '../../../support/s3-server.ts';
 
 const PATH = '/api/v1/bulk-exports/destinations';
 const SECRET = 'canary-secret-of-a-destination';
 const TOKEN = 'canary-session-token';
+const LONG = 'x'.repeat(4 * 1024 * 1024);
+const isOwnListener = () => false;
 
 let s3: S3Server;
 let api: PlatformApi;
@@ -117,6 +123,39 @@ describe('a new destination', () => {
     expect((await ask('GET')).body.length).toBe(before);
   });
 
+  it('whose service sends a response without an end is refused with 400', async () => {
+    const { status: given, body: text = '' } = s3Error(403, 'AccessDenied');
+    override = { status: given, type: 'application/xml', body: text.replace('internal', LONG) };
+    const { status, body } = await create();
+    expect([status, body.detail.split(':')[0]]).toEqual([400, 'Invalid endpoint']);
+  });
+
+  it('of AWS is written to AWS, whatever storage the platform itself uses', async () => {
+    const before = s3.seen.length;
+    vi.stubEnv('AWS_ENDPOINT_URL_S3', s3.endpoint);
+    try {
+      const config = destinationConfig.parse({ bucket_name: 'traces', region: 'us-east-1' });
+      const access = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: new Secret(SECRET) };
+      const addresses = { allowAllPrivate: false, allowLoopback: true, allowCidrs: [], isOwnListener };
+      await using bucket = await openDestination({ config, credentials: access, addresses, attempts: 1 });
+      const put = new bucket.s3.PutObjectCommand({ ...bucket.object, Key: 'a', Body: 'a' });
+      const seen = Promise.withResolvers<string>();
+      // Nothing is sent: where it would go is all that is asked.
+      bucket.client.middlewareStack.add(
+        () => async (args) => {
+          seen.resolve((args.request as { readonly hostname: string }).hostname);
+          throw new Error('not sent');
+        },
+        { step: 'finalizeRequest', priority: 'low' },
+      );
+      await expect(bucket.client.send(put)).rejects.toThrow('not sent');
+      expect(await seen.promise).toBe('traces.s3.us-east-1.amazonaws.com');
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    expect(s3.seen.length).toBe(before);
+  });
+
   it('whose endpoint nobody listens at is refused with 400', async () => {
     const { status, body } = await create({ config: configOf({ endpoint_url: 'http://127.0.0.1:1' }) });
     expect([status, body.detail.split(':')[0]]).toEqual([400, 'Invalid endpoint']);
@@ -213,6 +252,19 @@ describe('new credentials of a destination', () => {
     expect([changed.status, changed.body.detail.split(':')[0]]).toEqual([400, 'Access denied']);
     override = undefined;
     expect((await ask('GET', `${PATH}/${body.id}`)).body).toEqual(body);
+  });
+
+  it('are sent to no endpoint that the operator allows no more', async () => {
+    const { body } = await create();
+    const { db } = api.database.owner;
+    const config = { ...body.config, endpoint_url: s3.endpoint.replace('127.0.0.1', 'localhost') };
+    await sql`update export_destinations set config = ${JSON.stringify(config)} where id = ${body.id}`.execute(
+      db,
+    );
+    const before = s3.seen.length;
+    const changed = await ask('PATCH', `${PATH}/${body.id}`, { credentials });
+    expect([changed.status, changed.body.detail.split(':')[0]]).toEqual([400, 'Invalid endpoint']);
+    expect(s3.seen.length).toBe(before);
   });
 
   it('of a destination of nobody, or of another workspace, are 404 before anything is sent', async () => {
