@@ -12,6 +12,10 @@ import { readError } from './s3-failure.ts';
 const REQUEST_MS = 300_000;
 /** Of an abort, or of a look at an object: the run ends without them. */
 const SHORT_MS = 5_000;
+/** Of all requests about what a killed attempt has left. */
+const LEFT_MS = 10_000;
+/** Of one file, which has one upload in each attempt. */
+const MAX_LEFT = 100;
 /** The header field `x-amz-meta-sallyport-upload`. */
 const TOKEN = 'sallyport-upload';
 
@@ -54,9 +58,12 @@ export async function uploadFile(upload: FileUpload): Promise<void> {
 
 function uploadIdOf(result: unknown): string {
   const { UploadId } = result as { readonly UploadId?: string };
-  if (UploadId === undefined) throw new Error('the response has no upload id');
+  if (UploadId === undefined || !UPLOAD_ID.test(UploadId))
+    throw new Error('the response has no upload id that can be stored');
   return UploadId;
 }
+
+const UPLOAD_ID = /^[\x21-\x7e]{1,2048}$/;
 
 /** A right that credentials need not have. */
 async function abortQuietly({ client }: DestinationBucket, command: Command): Promise<unknown> {
@@ -104,17 +111,20 @@ export async function isComplete(
 
 /**
  * Aborts what a killed attempt has left of an upload, as far as the credentials allow that: also one whose id was not stored any more.
+ * Ends with the signal, and within seconds whatever the service lists: each request has its time, and all of them together.
  */
 export async function abortLeftUpload(
   { s3, client, object: { Bucket } }: DestinationBucket,
   { key: Key, uploadId }: PendingUpload,
+  signal?: AbortSignal,
 ): Promise<void> {
-  const limit = () => ({ abortSignal: AbortSignal.timeout(SHORT_MS) });
-  const list = new s3.ListMultipartUploadsCommand({ Bucket, Prefix: Key });
+  const all = within(signal ?? new AbortController().signal, LEFT_MS);
+  const limit = () => ({ abortSignal: within(all, SHORT_MS) });
+  const list = new s3.ListMultipartUploadsCommand({ Bucket, Prefix: Key, MaxUploads: MAX_LEFT });
   const { Uploads = [] } = await client.send(list, limit()).catch(() => ({ Uploads: undefined }));
   const listed = Uploads.filter((one) => one.Key === Key).map(({ UploadId }) => UploadId);
-  for (const UploadId of new Set([...listed, uploadId])) {
-    if (UploadId === undefined) continue;
+  for (const UploadId of new Set([uploadId, ...listed])) {
+    if (UploadId === undefined || all.aborted) continue;
     const abort = new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId });
     await client.send(abort, limit()).catch(() => undefined);
   }

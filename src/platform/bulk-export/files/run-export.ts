@@ -121,7 +121,8 @@ async function settleLeftUpload(
     await checkpoints.commitFile(next);
     return next;
   }
-  await abortLeftUpload(bucket, pending);
+  await abortLeftUpload(bucket, pending, signal);
+  signal.throwIfAborted();
   return progress;
 }
 

@@ -296,6 +296,34 @@ describe('an attempt that has to end', () => {
     }
   });
 
+  it('by its signal: it ends although aborts of what a killed one has left get no response', async () => {
+    await scene.add([large(1)]);
+    const [aborting, isSilent] = [new AbortController(), Promise.withResolvers<void>()];
+    const pending = { key: 'left.parquet', token: 't', uploadId: 'left' };
+    scene.checkpoints.progress = { rows: 0, files: [], pendingUpload: pending };
+    const listed = Array.from(
+      { length: 20 },
+      (_, n) => `<Upload><Key>left.parquet</Key><UploadId>${n}</UploadId></Upload>`,
+    );
+    const body = `<ListMultipartUploadsResult>${listed.join('')}</ListMultipartUploadsResult>`;
+    override = (method) => (method === 'GET' ? { status: 200, type: 'application/xml', body } : undefined);
+    const served = s3.server.listeners('request')[0] as (...given: unknown[]) => void;
+    s3.server.removeAllListeners('request').on('request', (request, response) => {
+      if (request.method === 'DELETE') return isSilent.resolve();
+      served(request, response);
+    });
+    try {
+      const running = scene.run(inParts, { signal: aborting.signal });
+      await isSilent.promise;
+      const reason = new Error('cancelled');
+      aborting.abort(reason);
+      await expect(running).rejects.toBe(reason);
+    } finally {
+      s3.server.removeAllListeners('request').on('request', served);
+      s3.server.closeAllConnections();
+    }
+  });
+
   it('by a lost lease: what the checkpoint has thrown is thrown, and the upload is aborted', async () => {
     await scene.add([large(1), large(2)]);
     const lost = new Error('the lease is lost');
@@ -338,6 +366,20 @@ describe('a storage that takes no file', () => {
     expect(failure).toMatchObject({ kind, message: expect.stringMatching(message) });
     expect(String(failure)).not.toContain('internal');
   });
+
+  it.each(['a&#0;b', 'x'.repeat(100_000)])(
+    'and names an upload as nobody could store it',
+    async (uploadId) => {
+      await scene.add([large(1), large(2)]);
+      const body = `<InitiateMultipartUploadResult><UploadId>${uploadId}</UploadId></InitiateMultipartUploadResult>`;
+      override = (method, query) =>
+        method === 'POST' && query.has('uploads')
+          ? { status: 200, type: 'application/xml', body }
+          : undefined;
+      await expect(scene.run(inParts)).rejects.toMatchObject({ kind: 'unavailable' });
+      expect(scene.checkpoints.uploads.map(({ uploadId: id }) => id)).toEqual([undefined]);
+    },
+  );
 
   it('with rights to put alone is no failure', async () => {
     const denied = (method: string, query: URLSearchParams) =>
