@@ -132,10 +132,12 @@ async function endLateExports({ store, clock, rules }: UpkeepParts): Promise<num
   return ended;
 }
 
+/** Of each workspace one after another: none waits for another that has more than can be done at once. */
 async function findIds(db: Database, condition: ReturnType<typeof sql>) {
   const { rows } = await sql<{ id: string; workspace_id: string; destination_id: string }>`
     select id, workspace_id, destination_id from exports where ${condition}
-    order by created_at limit ${MAX_AT_ONCE}`.execute(db);
+    order by row_number() over (partition by workspace_id order by next_due_at, created_at), created_at
+    limit ${MAX_AT_ONCE}`.execute(db);
   return rows;
 }
 

@@ -128,6 +128,27 @@ describe('a schedule', () => {
     expect(runs.body.length).toBeGreaterThanOrEqual(3);
   });
 
+  it('of another workspace waits for no one that has hundreds to catch up with', async () => {
+    const start = (await scene.clock(scene.api.database.store.db)).toISOString();
+    const many = await addSchedule(start, 1);
+    const { db } = scene.api.database.owner;
+    await sql`
+      insert into exports (id, workspace_id, destination_id, session_id, status, start_time, format_version, compression,
+        interval_hours, next_start, next_due_at, created_at, updated_at)
+      select gen_random_uuid(), workspace_id, destination_id, session_id, status, start_time, format_version, compression,
+        interval_hours, next_start, next_due_at, created_at, updated_at
+      from exports, generate_series(1, 120) where id = ${many}`.execute(db);
+    const tenant = await scene.addTenant();
+    const schedule = exportOf(tenant, 1, { start_time: start, end_time: null, interval_hours: 1 });
+    const { body } = await scene.ask('POST', EXPORTS, schedule, tenant);
+    scene.pass(HOUR_MS + 11 * 60_000);
+    expect((await keep()).scheduled).toBe(100);
+    const listed = (await scene.ask('GET', EXPORTS, undefined, tenant)).body;
+    expect(
+      listed.map((one: { readonly source_bulk_export_id: string | null }) => one.source_bulk_export_id),
+    ).toContain(body.id);
+  });
+
   it('that is cancelled makes no more, and leaves those that it has made', async () => {
     const id = await addSchedule((await scene.clock(scene.api.database.store.db)).toISOString(), 1);
     scene.pass(HOUR_MS + 11 * 60_000);
