@@ -2,6 +2,7 @@
 // woken by notifications and looks at the tables every few seconds, because a notification may be lost.
 import { describeBug } from '../../../base/log.ts';
 import type { Notifications } from '../../store/postgres/notifications.ts';
+import { releaseCredentials } from '../scheduling/held-credentials.ts';
 import { claimLeftUpload, type LeftUpload, settleLeftUpload } from '../scheduling/left-uploads.ts';
 import { keepExports, type UpkeepRules } from '../scheduling/export-upkeep.ts';
 import { type AdmissionLimits, claimRun } from '../scheduling/run-claims.ts';
@@ -127,6 +128,7 @@ class Worker implements ExportWorker {
         try {
           await abandonUpload(left);
           await settleLeftUpload(store.db, runId);
+          await releaseCredentials(store.db, left.destinationId);
         } catch (error) {
           const names = { workspace, export: exportId, run: runId };
           log.warn({ ...describeBug(error), ...names }, 'an upload that a run has left was not aborted');

@@ -1,6 +1,8 @@
 // A worker takes runs, executes as many as it has places, and stops what is cancelled; what it writes of a run is stored only while it has it.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../../../src/base/secret.ts';
+import { replaceCredentials } from '../../../../src/platform/bulk-export/destinations/destinations.ts';
 import { createLog } from '../../../../src/base/log.ts';
 import { ExportFailure } from '../../../../src/platform/bulk-export/files/export-failure.ts';
 import type { ExportMeans, RunExportTask } from '../../../../src/platform/bulk-export/files/export-task.ts';
@@ -222,7 +224,12 @@ describe('a run that is taken away', () => {
     await expect.poll(() => opened.ended.map(({ outcome }) => outcome), patience).toEqual(['lost']);
   });
 
-  it('whose upload was left is cleaned up with the credentials that it had', async () => {
+  const versions = async () => {
+    const rows = scene.api.database.owner.db.selectFrom('export_credentials').select('version');
+    return rows.where('destination_id', '=', scene.destinationId).execute();
+  };
+
+  it('whose upload was left is cleaned up with the credentials that it had, which go then', async () => {
     const id = await scene.addExport(1);
     const { api, clock } = scene;
     const { db } = api.database.owner;
@@ -234,6 +241,10 @@ describe('a run that is taken away', () => {
       await expect.poll(() => means.signal.aborted, patience).toBe(true);
       expect(opened.abandoned).toEqual([]);
     }
+    const parts = { vault: api.vault, workspaceId: scene.workspaceId };
+    const next = { access_key_id: 'AKIANEXT', secret_access_key: new Secret('the next secret') };
+    await api.database.owner.write((trx) => replaceCredentials({ ...parts, trx }, scene.destinationId, next));
+    expect(await versions()).toHaveLength(2);
     // Its worker had time to abort the upload itself.
     const before = addMs(await clock(db), -60_000);
     await db.updateTable('export_runs').set({ finished_at: before }).where('export_id', '=', id).execute();
@@ -242,6 +253,7 @@ describe('a run that is taken away', () => {
     const pending = async () =>
       (await scene.ask('GET', `${EXPORTS}/${id}/runs`)).body[0].metadata.result.pending_upload;
     await expect.poll(pending, patience).toBeNull();
+    await expect.poll(versions, patience).toHaveLength(1);
   });
 });
 
