@@ -31,6 +31,8 @@
     create index exports_of_destination on exports (workspace_id, destination_id);
     create unique index exports_of_source on exports (workspace_id, source_id, start_time) where source_id is not null;
     create index exports_at_work on exports (started_at) where status = 'RUNNING';
+    create index exports_open on exports (workspace_id) where status in ('CREATED', 'RUNNING');
+    create index exports_turns on exports (workspace_id, updated_at) where status not in ('CREATED', 'INTERVALSCHEDULED');
     create index exports_due on exports (next_due_at) where status = 'INTERVALSCHEDULED';
     grant select, insert, update on exports to sallyport_app;
 

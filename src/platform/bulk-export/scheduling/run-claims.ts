@@ -62,7 +62,11 @@ export async function claimRun(store: Store, claiming: Claiming): Promise<Claime
   return undefined;
 }
 
-/** Where a run may begin, before any lock; those first that have the fewest at work. */
+/**
+ * Where a run may begin, before any lock; those first that have the fewest at work, and of them those whose last turn was longest ago: a
+ * worker with few places would otherwise give all of them to the oldest exports. Runs that cannot begin are not read, however many there
+ * are: an export that waits has all of its runs due.
+ */
 async function findWorkspaces(
   db: Database,
   now: Date,
@@ -73,17 +77,27 @@ async function findWorkspaces(
       select workspace_id, export_id, count(*) as runs from export_runs where status = 'RUNNING' group by 1, 2
     ), busy as (
       select workspace_id, count(*) as exports from exports where status = 'RUNNING' group by 1
+    ), waiting as (
+      select e.workspace_id, min(e.created_at) as since
+      from exports e
+      left join working w on w.export_id = e.id
+      left join busy b on b.workspace_id = e.workspace_id
+      left join lateral (
+        select true as is_due from export_runs x
+        where e.status = 'RUNNING' and coalesce(w.runs, 0) < ${maxRuns}
+          and x.workspace_id = e.workspace_id and x.export_id = e.id and x.status = 'CREATED' and x.due_at <= ${now}
+        order by x.window_start limit 1
+      ) r on true
+      where e.status in ('CREATED', 'RUNNING')
+        and (r.is_due or (e.status = 'CREATED' and coalesce(b.exports, 0) < ${maxExports}))
+      group by 1
     )
-    select r.workspace_id
-    from export_runs r
-    join exports e on e.id = r.export_id
-    left join working w on w.export_id = r.export_id
-    left join busy b on b.workspace_id = r.workspace_id
-    where r.status = 'CREATED' and r.due_at <= ${now}
-      and coalesce(w.runs, 0) < ${maxRuns}
-      and (e.status = 'RUNNING' or (e.status = 'CREATED' and coalesce(b.exports, 0) < ${maxExports}))
-    group by r.workspace_id
-    order by (select coalesce(sum(w.runs), 0) from working w where w.workspace_id = r.workspace_id), min(r.due_at)
+    select workspace_id
+    from waiting q
+    order by (select coalesce(sum(w.runs), 0) from working w where w.workspace_id = q.workspace_id),
+      (select max(e.updated_at) from exports e
+        where e.workspace_id = q.workspace_id and e.status not in ('CREATED', 'INTERVALSCHEDULED')) nulls first,
+      since
     limit ${MAX_WORKSPACES}`.execute(db);
   return rows.map(({ workspace_id: id }) => id);
 }

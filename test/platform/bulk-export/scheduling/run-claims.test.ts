@@ -4,6 +4,7 @@ import type { ExportTenant } from '../export-scene.ts';
 import { createExportScene, type ExportScene } from '../export-scene.ts';
 import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
 import { endAttempt } from '../../../../src/platform/bulk-export/scheduling/run-ending.ts';
+import type { AttemptEnd } from '../../../../src/platform/bulk-export/exports/export-states.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
 
 let scene: ExportScene;
@@ -85,6 +86,27 @@ describe('a run is taken', () => {
     for (let n = 0; n < 6; n += 1) order.push((await claim(limitsOf(15, 45)))?.exportId);
     expect(order).toEqual([first, third, second, third, first, third].map((id) => expect.stringMatching(id)));
   });
+});
+
+it('a worker with one place takes runs of each workspace in turn, also of one whose exports have just failed', async () => {
+  const tenant = await addTenantAlone();
+  const other = await scene.addTenant();
+  const [many, few] = [await scene.addExport(4, {}, tenant), await scene.addExport(2, {}, other)];
+  const failing = [await scene.addExport(1, {}, tenant), await scene.addExport(1, {}, tenant)];
+  const next = async (end: AttemptEnd = { is: 'completed' }) => {
+    const claimed = await claim(limitsOf(15, 45));
+    if (claimed === undefined) throw new Error('no run may begin');
+    await scene.api.database.store.write(async (trx) =>
+      endAttempt(trx, { ...claimed, now: await scene.clock(trx), rules: RULES }, end),
+    );
+    return claimed.exportId;
+  };
+  expect([await next(), await next(), await next(), await next()]).toEqual([many, few, many, few]);
+  const failed = { is: 'failed', isRetryable: false, message: 'Access denied' } as const;
+  const third = await scene.addExport(1, {}, other);
+  // The export of the first run is over then.
+  expect([await next(failed), await next()]).toEqual([many, third]);
+  expect([await next(), await next()]).toEqual(failing);
 });
 
 it('eight workers at once pass neither limit', { timeout: 60_000 }, async () => {
