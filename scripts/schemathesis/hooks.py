@@ -77,7 +77,7 @@ def make_body_valid(path, body):
     for record in body.get("records") or []:
         if isinstance(record, dict) and "time" in record:
             record["time"] = STORABLE
-    for place in ("/v2/deployments", "/v2/sandboxes/boxes", "/api/v1/feedback", "/api/v1/runs"):
+    for place in ("/v2/deployments", "/v2/sandboxes/boxes", "/api/v1/feedback", "/api/v1/runs", "/api/v1/bulk-exports"):
         if path.startswith(place):
             RULES[place](path, body)
 
@@ -135,12 +135,28 @@ def make_runs_valid(path, body):
         body.update(name="more", outputs={"a": 1})
 
 
+def make_export_valid(path, body):
+    if path == "/api/v1/bulk-exports":
+        # The filter language has tests of its own.
+        body.pop("filter", None)
+        # A schedule has no end, and another export ends after its start.
+        body["end_time"] = None if body.get("interval_hours") is not None else AFTER
+    elif isinstance(body.get("config"), dict):
+        # The one that the platform allows here.
+        body["config"]["endpoint_url"] = ENDPOINT
+
+
+AFTER = "2026-01-03T00:00:00Z"
+ENDPOINT = "https://127.0.0.1:1"
+
+
 def create_run():
     now = datetime.now(timezone.utc)
     run = str(uuid.uuid4())
     return {
         "id": run,
         "trace_id": run,
+        "parent_run_id": None,
         "dotted_order": f"{now:%Y%m%dT%H%M%S%f}Z{run}",
         "name": "generated",
         "run_type": "chain",
@@ -154,6 +170,7 @@ RULES = {
     "/v2/sandboxes/boxes": make_box_valid,
     "/api/v1/feedback": make_feedback_valid,
     "/api/v1/runs": make_runs_valid,
+    "/api/v1/bulk-exports": make_export_valid,
 }
 
 
