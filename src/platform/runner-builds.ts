@@ -1,4 +1,5 @@
 // The builds of a runner: from when its row is there until it closes.
+import { setTimeout as delay } from 'node:timers/promises';
 import { describeBug, type Log } from '../base/log.ts';
 import type { Workloads } from '../workload/workload.ts';
 import { type BuildEnd, type Builder, createBuilder } from './builder/builder.ts';
@@ -26,8 +27,11 @@ export type BuildParts = {
 };
 
 export type RunnerBuilds = Pick<Builder, 'removeBuilds'> & {
-  /** Once the row of the runner is there. */
-  begin(): void;
+  /**
+   * Once the row of the runner is there. What was deployed before this process began goes first: nothing is built until it responds to
+   * requests, for a few seconds at most.
+   */
+  begin(deployed: { readonly isServing: boolean }): void;
   /** What has begun is built by the runner that follows. */
   close(): Promise<void>;
 };
@@ -46,9 +50,9 @@ export function createRunnerBuilds(parts: BuildParts): RunnerBuilds {
   let building: Promise<void> | undefined;
   return {
     removeBuilds: (deploymentId) => builder.removeBuilds(deploymentId),
-    begin() {
-      building = builder
-        .run(stopped.signal)
+    begin(deployed) {
+      building = whenServing(deployed, stopped.signal)
+        .then(() => builder.run(stopped.signal))
         .catch((error: unknown) => log.error(describeBug(error), 'the runner builds nothing any more'));
     },
     async close() {
@@ -56,4 +60,17 @@ export function createRunnerBuilds(parts: BuildParts): RunnerBuilds {
       await building;
     },
   };
+}
+
+const FIRST_MS = 10_000;
+const LOOK_MS = 100;
+
+/** Resolves as well where that takes too long. */
+export async function whenServing(
+  deployed: { readonly isServing: boolean },
+  signal: AbortSignal,
+  limitMs: number = FIRST_MS,
+): Promise<void> {
+  const lateMs = performance.now() + limitMs;
+  while (!deployed.isServing && !signal.aborted && performance.now() < lateMs) await delay(LOOK_MS);
 }

@@ -202,7 +202,7 @@ async function openDeployments(shared: Shared): Promise<Runner> {
   const gatewayUrl = gatewayTemplate(gateway.url, settings.gateway.domain);
   const { notifications } = storage;
   const runner = await openRunner({ ground, row: { ...row, gatewayUrl }, notifications });
-  builds.begin();
+  builds.begin(runner);
   return withBuilds(runner, builds);
 }
 
@@ -213,6 +213,9 @@ function withBuilds(runner: Runner, builds: Pick<RunnerBuilds, 'close'>): Runner
     },
     get instances() {
       return runner.instances;
+    },
+    get isServing() {
+      return runner.isServing;
     },
     async close(signal) {
       await Promise.all([runner.close(signal), builds.close()]);

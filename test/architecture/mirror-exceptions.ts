@@ -86,7 +86,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/filter/values.ts': 'test/platform/traces/filter/parser.test.ts',
   'src/platform/deployments/kept-builds.ts': 'test/platform/deployments/builds.test.ts',
   'src/platform/deployments/secret-mask.ts': 'test/platform/builder/builder.test.ts',
-  'src/platform/runner-builds.ts': 'test/cli/platform/runner.test.ts',
   'src/platform/runner/databases/insert-refusal.ts': 'test/platform/runner/databases/size-limit.test.ts',
   'src/platform/runner/databases/space-reclaim.ts': 'test/platform/runner/databases/size-limit.test.ts',
   'src/cli/command/deploy-command.ts': 'test/cli/deploy/deploy.test.ts',

@@ -23,6 +23,8 @@ export type RunnerOptions = {
 export type Runner = {
   readonly deployments: number;
   readonly instances: number;
+  /** Every deployment of this machine responds to requests that has a revision for them. */
+  readonly isServing: boolean;
   /** Ends what runs, after what has begun is done or the signal aborts, and gives the deployments to other runners. */
   close(signal: AbortSignal): Promise<void>;
 };
@@ -51,6 +53,8 @@ class RunningDeployments implements Runner {
   #loop: Promise<void> | undefined;
   #renewal: NodeJS.Timeout | undefined;
   #isAway = false;
+  /** The deployments that have a revision for requests; undefined until they were read. */
+  #expected: readonly string[] | undefined;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -65,6 +69,10 @@ class RunningDeployments implements Runner {
 
   get instances(): number {
     return [...this.#running.values()].reduce((sum, one) => sum + one.instances, 0);
+  }
+
+  get isServing(): boolean {
+    return this.#expected?.every((id) => (this.#running.get(id)?.instances ?? 0) > 0) === true;
   }
 
   async begin(): Promise<void> {
@@ -158,6 +166,7 @@ class RunningDeployments implements Runner {
 
   #compare(wanted: readonly WantedDeployment[]): void {
     const ids = new Set(wanted.map(({ id }) => id));
+    this.#expected = wanted.filter((one) => one.active && !one.isDeleting).map(({ id }) => id);
     for (const one of wanted) {
       const known = this.#running.get(one.id);
       if (known === undefined) this.#running.set(one.id, new RunningDeployment(this.#ground, one));
