@@ -13,7 +13,7 @@ import {
   destinationChange,
 } from './destination-schema.ts';
 import { createDestination, findDestination, listDestinations, replaceCredentials } from './destinations.ts';
-import { type EndpointRules, findEndpointProblem } from './endpoint.ts';
+import { type EndpointRules, findEndpointProblem, NO_LONGER_ALLOWED } from './endpoint.ts';
 import { testWrite } from './test-write.ts';
 
 const all = { path: '/api/v1/bulk-exports/destinations', tag: 'Bulk exports' } as const;
@@ -104,8 +104,5 @@ const changeRoute = ({ vault, config }: Parts): Route =>
 /** The operator may have changed them since the destination was created. */
 function requireAllowed({ endpoint_url: endpoint }: DestinationConfig, rules: EndpointRules): void {
   if (findEndpointProblem(endpoint ?? undefined, rules) !== undefined)
-    throw new DomainError('unusable', ENDPOINT_NOT_ALLOWED);
+    throw new DomainError('unusable', NO_LONGER_ALLOWED);
 }
-
-const ENDPOINT_NOT_ALLOWED =
-  'Invalid endpoint: the operator does not allow the endpoint of this destination any more';

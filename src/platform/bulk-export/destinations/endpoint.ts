@@ -32,6 +32,10 @@ export function findEndpointProblem(
   return undefined;
 }
 
+/** Of a destination that was created when the operator allowed its endpoint. */
+export const NO_LONGER_ALLOWED =
+  'Invalid endpoint: the operator does not allow the endpoint of this destination any more (exports.allowed_endpoints, exports.cleartext_endpoints): create a destination with another one';
+
 /** Whether a destination without credentials may use those of this machine. */
 export function mayUseEnvironment(endpoint: string | undefined, rules: EndpointRules): boolean {
   return rules.environmentCredentials.has(originOf(endpoint));

@@ -3,7 +3,12 @@ import type { AddressRules } from '../../../base/address-guard.ts';
 import type { Reader } from '../../store/database.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { openCredentials } from '../destinations/credentials.ts';
-import { type EndpointRules, findEndpointProblem, mayUseEnvironment } from '../destinations/endpoint.ts';
+import {
+  type EndpointRules,
+  findEndpointProblem,
+  mayUseEnvironment,
+  NO_LONGER_ALLOWED,
+} from '../destinations/endpoint.ts';
 import { ExportFailure } from '../files/export-failure.ts';
 import type { RunExportTask } from '../files/export-task.ts';
 import type { ClaimedRun } from '../scheduling/run-claims.ts';
@@ -40,15 +45,12 @@ async function findCredentials(claimed: Target, { vault, db, endpoints }: TaskPa
   const endpoint = claimed.destinationConfig.endpoint_url ?? undefined;
   // The operator may have changed them since the destination was created.
   if (findEndpointProblem(endpoint, endpoints) !== undefined)
-    throw new ExportFailure(
-      'destination',
-      'The operator does not allow the endpoint of this destination any more',
-    );
+    throw new ExportFailure('destination', NO_LONGER_ALLOWED);
   if (version === 0) {
     if (mayUseEnvironment(endpoint, endpoints)) return undefined;
     throw new ExportFailure(
       'credentials',
-      'The operator does not allow this endpoint to get the credentials of this installation any more',
+      'The operator does not allow this endpoint to get the credentials of this installation any more (exports.environment_credentials): replace those of the destination',
     );
   }
   const found = await openCredentials({ vault, db }, { workspaceId, destinationId, version });
