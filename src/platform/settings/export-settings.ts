@@ -6,16 +6,21 @@ import { z } from '../../base/schema.ts';
 import { asBoolean, asList, asText, type Variable } from '../../base/variable-overlay.ts';
 import { listenAddress } from '../setting-schemas.ts';
 
+const isOrigin = (text: string): boolean => /^https?:\/\/[^/?#@]+$/.test(text) && URL.canParse(text);
+
 const origin = z
   .string()
-  .refine(
-    (text) => /^https?:\/\/[^/?#@]+$/.test(text) && URL.canParse(text),
-    'must be https://host or http://host, without a path',
-  )
+  .refine(isOrigin, 'must be https://host or http://host, without a path')
   .transform((text) => new URL(text).origin);
 
 /** `aws`: those of AWS. */
-const endpoint = z.union([z.literal('aws'), origin]);
+const endpoint = z
+  .string()
+  .refine(
+    (text) => text === 'aws' || isOrigin(text),
+    'must be aws, https://host or http://host, without a path',
+  )
+  .transform((text) => (text === 'aws' ? text : new URL(text).origin));
 
 const range = z.string().transform((text, context) => {
   const parsed = parseCidr(text);

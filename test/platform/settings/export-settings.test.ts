@@ -39,4 +39,15 @@ describe('the limits of bulk exports', () => {
       ['BULK_EXPORT_MAX_CONCURRENT_RUNS'],
     ]);
   });
+
+  it('say what an endpoint must be', () => {
+    const env = { SALLYPORT_PLATFORM_EXPORTS_ALLOWED_ENDPOINTS: 'aws,s3.example.com' };
+    const parsed = parsePlatformConfig({}, env);
+    expect(parsed.ok ? [] : parsed.issues.map(({ loc, msg }) => [loc.join('.'), msg])).toEqual([
+      [
+        'SALLYPORT_PLATFORM_EXPORTS_ALLOWED_ENDPOINTS.1',
+        'must be aws, https://host or http://host, without a path',
+      ],
+    ]);
+  });
 });

@@ -1,14 +1,16 @@
 // Why a destination cannot be written to, in the fixed sentences of the public API. What the endpoint sent is never part of them: a
 // caller who names an internal service as endpoint would read it there.
 
-export type DestinationFailure = 'access' | 'bucket' | 'key' | 'endpoint' | 'bucket_name' | 'busy';
+export type DestinationFailure = 'access' | 'secret' | 'bucket' | 'key' | 'endpoint' | 'bucket_name' | 'busy';
 
 export const destinationFailures: Readonly<Record<Exclude<DestinationFailure, 'busy'>, string>> = {
-  access: 'Access denied: the credentials do not allow to write objects into this bucket',
+  access: 'Access denied: the credentials do not allow to write objects into this bucket (s3:PutObject)',
+  secret:
+    'Access denied: the service does not accept these credentials; check credentials.secret_access_key and session_token, and the clock of the machine',
   bucket: 'Bucket is not valid: it does not exist, or writes to it are not permitted',
   key: 'Key ID you provided does not exist: check credentials.access_key_id',
   endpoint:
-    'Invalid endpoint: no S3-compatible service responds at this address; config.endpoint_url must be left out for a bucket of AWS, and its region be that of the bucket',
+    'Invalid endpoint: no S3-compatible service responds at this address; check config.endpoint_url, which must be left out for a bucket of AWS, and config.region. Its addresses must be public, or be allowed by the operator (exports.private_addresses, exports.allow_loopback)',
   bucket_name:
     'InvalidBucketName: the service rejected the addressing style; set config.config_kwargs_s3.addressing_style to virtual',
 };
@@ -18,12 +20,12 @@ const BY_CODE: ReadonlyMap<string, DestinationFailure> = new Map([
   ['AccessDenied', 'access'],
   ['AccountProblem', 'access'],
   ['AllAccessDisabled', 'access'],
-  ['ExpiredToken', 'access'],
-  ['InvalidSecurity', 'access'],
-  ['InvalidToken', 'access'],
+  ['ExpiredToken', 'secret'],
+  ['InvalidSecurity', 'secret'],
+  ['InvalidToken', 'secret'],
   ['NotSignedUp', 'access'],
-  ['RequestTimeTooSkewed', 'access'],
-  ['SignatureDoesNotMatch', 'access'],
+  ['RequestTimeTooSkewed', 'secret'],
+  ['SignatureDoesNotMatch', 'secret'],
   ['InvalidBucketState', 'bucket'],
   ['MethodNotAllowed', 'bucket'],
   ['NoSuchBucket', 'bucket'],

@@ -150,7 +150,7 @@ async function requireQuotas(trx: Transaction, workspaceId: string, asked: Quote
   if (recent >= (quotas.creationsPerHour ?? Number.POSITIVE_INFINITY))
     throw new DomainError(
       'too_many',
-      `A workspace may create ${quotas.creationsPerHour} bulk exports in an hour`,
+      `A workspace may create ${quotas.creationsPerHour} bulk exports in an hour: try again later`,
       60_000,
     );
   if (isSchedule && schedules >= (quotas.schedules ?? Number.POSITIVE_INFINITY))

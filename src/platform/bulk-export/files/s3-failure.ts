@@ -7,13 +7,6 @@ const UNAVAILABLE = 'The storage cannot be reached, or does not take the file at
 const CREDENTIALS =
   'Access denied: the credentials of the destination are not valid, or no longer: replace them, and create a new export';
 
-/** Of the codes that mean no access: those that say so of the credentials. */
-const OF_CREDENTIALS: ReadonlySet<string> = new Set([
-  'ExpiredToken',
-  'InvalidSecurity',
-  'InvalidToken',
-  'SignatureDoesNotMatch',
-]);
 /** Another attempt may succeed: the clocks may agree then, and the upload begins anew. */
 const OF_THE_MOMENT: ReadonlySet<string> = new Set(['NoSuchUpload', 'InvalidPart', 'RequestTimeTooSkewed']);
 
@@ -30,9 +23,9 @@ function explain(error: unknown): readonly [FailureKind, string] {
   const failure = findDestinationFailure(error);
   switch (failure) {
     case 'access':
-      return OF_CREDENTIALS.has(code)
-        ? ['credentials', CREDENTIALS]
-        : ['permissions', destinationFailures.access];
+      return ['permissions', destinationFailures.access];
+    case 'secret':
+      return ['credentials', CREDENTIALS];
     case 'key':
       return ['credentials', destinationFailures.key];
     case 'bucket':

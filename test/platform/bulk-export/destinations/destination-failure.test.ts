@@ -10,8 +10,9 @@ const responded = (name: string, status: number) => ({ name, $metadata: { httpSt
 describe('the failure of a test write', () => {
   it.each([
     ['AccessDenied', 403, 'access'],
-    ['SignatureDoesNotMatch', 403, 'access'],
-    ['ExpiredToken', 400, 'access'],
+    ['SignatureDoesNotMatch', 403, 'secret'],
+    ['ExpiredToken', 400, 'secret'],
+    ['RequestTimeTooSkewed', 403, 'secret'],
     ['NoSuchBucket', 404, 'bucket'],
     ['MethodNotAllowed', 405, 'bucket'],
     ['InvalidAccessKeyId', 403, 'key'],
@@ -38,10 +39,18 @@ describe('the failure of a test write', () => {
   it('is shown in sentences that begin with the condition', () => {
     expect(Object.values(destinationFailures).map((text) => text.split(':')[0])).toEqual([
       'Access denied',
+      'Access denied',
       'Bucket is not valid',
       'Key ID you provided does not exist',
       'Invalid endpoint',
       'InvalidBucketName',
     ]);
+  });
+
+  it('names the field to correct, and what the operator may allow', () => {
+    const { secret, access, endpoint } = destinationFailures;
+    expect(secret).toContain('credentials.secret_access_key');
+    expect(access).toContain('s3:PutObject');
+    expect(endpoint).toMatch(/config\.endpoint_url.*exports\.private_addresses.*exports\.allow_loopback/);
   });
 });
