@@ -6,7 +6,8 @@ import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
 import { createAvailability } from './store/availability.ts';
 import { parseConnections } from './store/connection.ts';
-import { codeOf, isUnreachable } from './store/database-error.ts';
+import { namingVariable } from './store/connection-failure.ts';
+import { codeOf } from './store/database-error.ts';
 import { type PostgresServer, openPostgres } from './store/embedded/postgres-server.ts';
 import type { Job } from './store/job.ts';
 import { type Jobs, openJobs } from './store/jobs.ts';
@@ -118,30 +119,9 @@ async function openMigrated(
 
 const OWNER_URL = 'SALLYPORT_PLATFORM_DATABASE_OWNER_URL';
 
-/** No such role or password, no such database. */
-const REFUSALS: ReadonlySet<string> = new Set(['28000', '28P01', '3D000']);
-
-/** An error of the connection names the variable that the connection comes from; the text of PostgreSQL names no password. */
-async function naming<T>(
-  { kind, connection: { host, port } }: DatabaseServer,
-  variable: string,
-  work: Promise<T>,
-): Promise<T> {
-  try {
-    return await work;
-  } catch (cause) {
-    const { message } = cause as Error;
-    if (kind === 'embedded') throw cause;
-    if (REFUSALS.has(codeOf(cause) ?? ''))
-      throw new InputError(`${variable}: the server refuses the connection: ${message}`, { cause });
-    const isSilent = message === 'timeout expired';
-    if (!isUnreachable(cause) && !isSilent) throw cause;
-    // A name with several addresses has an error for each, and no text.
-    const reason = isSilent ? 'it does not respond' : message || codeOf(cause);
-    throw new Error(`The database that ${variable} names (${host}:${port}) cannot be reached: ${reason}`, {
-      cause,
-    });
-  }
+/** An embedded server has no variable. */
+function naming<T>({ kind, connection }: DatabaseServer, variable: string, work: Promise<T>): Promise<T> {
+  return kind === 'embedded' ? work : namingVariable(connection, variable, work);
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';

@@ -178,7 +178,7 @@ export async function listenAt(server: NetServer, at: ListenAddress | SocketPath
   if ('path' in at) await removeStaleSocket(at.path, { what: 'the socket', cure: `change ${setting}` });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onError = ({ code = 'an unknown error' }: NodeJS.ErrnoException): void =>
-    reject(new Error(`the platform cannot listen at ${name} (${code}): change ${setting}`));
+    reject(new Error(`nothing can listen at ${name} (${code}): change ${setting}`));
   server.once('error', onError);
   server.listen(at, resolve);
   await promise;

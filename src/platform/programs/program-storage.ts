@@ -6,10 +6,11 @@ import { describeBug, type Log } from '../../base/log.ts';
 import type { PlatformConfig } from '../config.ts';
 import { createAvailability } from '../store/availability.ts';
 import { type Connections, parseConnections } from '../store/connection.ts';
+import { namingVariable } from '../store/connection-failure.ts';
 import { findRunningConnections } from '../store/embedded/postgres-server.ts';
 import { isCurrent } from '../store/migrate.ts';
 import type { Migration } from '../store/migration.ts';
-import type { DatabaseOptions } from '../store/database.ts';
+import { connectOnce, type DatabaseOptions } from '../store/database.ts';
 import { type Notifications, openNotifications } from '../store/postgres/notifications.ts';
 
 export type ProgramStorage<P> = Connections & {
@@ -34,6 +35,12 @@ export async function openProgramStorage<P extends { close(): Promise<void> }>(
 ): Promise<ProgramStorage<P>> {
   const connections = await findServer(config);
   const { connection } = connections;
+  if (config.database.url !== undefined)
+    await namingVariable(
+      connection,
+      'DATABASE_URL',
+      connectOnce(connection, async () => undefined),
+    );
   if (!(await isCurrent(connection, migrations)))
     throw new InputError(
       'The schema of the database is not that of this version: start the platform first, or run sallyport platform migrate',
