@@ -54,7 +54,7 @@ async function readStatus(config: Config): Promise<Status> {
   if (listed !== undefined && sandboxes === undefined)
     problems.push(`the sandboxes are not shown: the admin API responded with ${listed.status}`);
   return {
-    proxy: formatAddress(config.listen),
+    proxy: addressOf(sandboxes) ?? formatAddress(config.listen),
     ready: readiness?.status === 200,
     problems,
     ...(ca && { ca }),
@@ -89,6 +89,12 @@ function sandboxesOf(document: unknown): readonly unknown[] | undefined {
   if (!isObject(document)) return undefined;
   const { sandboxes } = document;
   return Array.isArray(sandboxes) ? sandboxes : undefined;
+}
+
+/** Where the proxy that runs listens, which the settings of this command need not say. */
+function addressOf(sandboxes: readonly unknown[] = []): string | undefined {
+  const url = sandboxes.filter(isObject).find(({ id }) => id === 'default')?.['proxy'];
+  return typeof url === 'string' ? url.replace(/^http:\/\//, '') : undefined;
 }
 
 function toText({ proxy, ready, problems, ca, reloads, sandboxes = [] }: Status): string {

@@ -84,6 +84,8 @@ describe('status', () => {
       ),
     ]);
     expect(JSON.parse((await status([...flags, '--json'])).stdout)).toMatchObject({
+      // Not the one of this command's own settings.
+      proxy: `127.0.0.1:${sallyport.port}`,
       ready: true,
       problems: [],
       sandboxes: [{ id: 'default' }],
