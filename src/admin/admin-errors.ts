@@ -56,7 +56,7 @@ const ERRORS = {
   storage_failed: [500, 'The state could not be written: check the state directory'],
   busy: [503, 'Other writes are running: try again'],
   parser_failed: [503, 'The parser ended, so nothing was changed: send the document again, or a smaller one'],
-  not_ready: [503, 'This sidecar does not serve requests yet: try again'],
+  not_ready: [503, 'This sidecar is starting or ending: try again, or use another one'],
   records_blocked: [503, 'Records cannot be written, so nothing was changed: check the reader of the output'],
   version: [505, 'The HTTP version is neither 1.0 nor 1.1: use HTTP/1.1'],
   full: [507, 'A limit of the sidecar is reached: remove something, or raise the limit in the config'],
