@@ -17,7 +17,8 @@ export function createExportUpkeep(): ExportUpkeep {
     async run(_, { store, log }) {
       if (known === undefined) return;
       const done = await keepExports({ store, clock: databaseClock, rules: known });
-      if (Object.values(done).some((count) => count > 0)) log.info(done, 'exports were kept');
+      if (Object.values(done).some((count) => count > 0))
+        log.info(done, 'interrupted runs, expired exports and due schedules were handled');
     },
   });
   return { job, begin: (rules) => void (known = rules) };

@@ -112,7 +112,8 @@ class Worker implements ExportWorker {
     const { store, clock, rules, identity, log } = this.#parts;
     const isDead = identity && { isDead: (worker: string) => identity.isDead(worker) };
     const done = await keepExports({ store, clock, rules, ...isDead });
-    if (Object.values(done).some((count) => count > 0)) log.info(done, 'exports were kept');
+    if (Object.values(done).some((count) => count > 0))
+      log.info(done, 'interrupted runs, expired exports and due schedules were handled');
     // Not waited for: a bucket may not respond.
     this.#cleaning ??= this.#abandonUploads().finally(() => (this.#cleaning = undefined));
   }
