@@ -1,6 +1,7 @@
 // A program as a child of the platform: started as soon as it has something to do, started again when it ends, and ended with the platform,
 // however that ends. It is given its settings on a pipe, because arguments and environment of a process can be read by others.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -89,6 +90,16 @@ type Ended = {
   readonly lastError: string | undefined;
 };
 
+/** Which authorities Node trusts besides its own, which it reads at its start: the child connects to what the platform has connected to. */
+function trustVariables(): Record<string, string> {
+  const { NODE_EXTRA_CA_CERTS: file, NODE_USE_SYSTEM_CA: usesSystem } = process.env;
+  return {
+    // The child has another working directory.
+    ...(file !== undefined && file !== '' && { NODE_EXTRA_CA_CERTS: resolve(file) }),
+    ...(usesSystem !== undefined && { NODE_USE_SYSTEM_CA: usesSystem }),
+  };
+}
+
 function run(
   { program, switches = [], command, input, sink, log }: ProgramChildOptions,
   onStarted: (child: ChildProcess) => void,
@@ -99,6 +110,7 @@ function run(
     cwd: '/',
     env: {
       ...inheritedVariables(),
+      ...trustVariables(),
       ...(stateHome !== undefined && { XDG_STATE_HOME: stateHome }),
       [PARENT_INPUT_VARIABLE]: String(PARENT_INPUT_DESCRIPTOR),
     },
@@ -115,11 +127,11 @@ function run(
     lastError = line;
     log.warn({ line }, command);
   });
-  return new Promise((resolve) => {
-    child.once('error', ({ message }) => resolve({ code: null, signal: null, lastError: message }));
+  return new Promise((settle) => {
+    child.once('error', ({ message }) => settle({ code: null, signal: null, lastError: message }));
     child.once('close', (code, signal) => {
       pipe.destroy();
-      resolve({ code, signal, lastError });
+      settle({ code, signal, lastError });
     });
   });
 }

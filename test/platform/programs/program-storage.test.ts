@@ -1,4 +1,4 @@
-// The database of a program beside the platform: what the operator is told when it cannot be used.
+// The database of a program beside the platform: what the operator reads when it cannot be used.
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
