@@ -2,6 +2,7 @@
 // bigints. Pure.
 import type { PagedRun, RunPageColumn } from '../../traces/contract.ts';
 import type { ExportColumn, ExportField } from './export-columns.ts';
+import { decodeJsonString } from './json-string.ts';
 import { SCALE } from './parquet-schema.ts';
 
 export type ColumnValue = string | Uint8Array | bigint | boolean | readonly string[] | null;
@@ -64,9 +65,15 @@ function toUnscaled(text: unknown): bigint | null {
   return BigInt(`${units}${fraction.padEnd(SCALE, '0').slice(0, SCALE)}`);
 }
 
+/** Of an error that is decoded piece by piece. */
+const LONG_BYTES = 1024 * 1024;
+const QUOTE = 0x22;
+
 /** Sent as JSON: nearly always a text, which is without its quotes here. */
 function toErrorText(json: string | Uint8Array | null): ColumnValue {
   if (json === null) return null;
+  if (typeof json !== 'string' && json.length > LONG_BYTES)
+    return json[0] === QUOTE ? decodeJsonString(json) : json;
   const text = typeof json === 'string' ? json : Buffer.from(json).toString('utf8');
   return text.startsWith('"') ? (JSON.parse(text) as string).toWellFormed() : text;
 }
