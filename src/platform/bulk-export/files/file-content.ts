@@ -1,4 +1,6 @@
 // The bytes of one file: groups of rows are taken and written as its reader asks for more, until the file has its size.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { RunCursor } from '../../traces/contract.ts';
 import { ExportFailure } from './export-failure.ts';
 import type { ExportLimits } from './export-limits.ts';
@@ -62,9 +64,20 @@ export class FileContent {
 /** More than groups of usual runs have. */
 const LARGE_BYTES = 8 * 1024 * 1024;
 
-/** A worker has the switch `--expose-gc`: the buffers of large values would wait in memory for a heap that hardly grows by them. */
+let gc: (() => void) | undefined;
+
+/** The buffers of large values would wait in memory for a heap that hardly grows by them. */
 function collect(): void {
-  (globalThis as { readonly gc?: () => void }).gc?.();
+  gc ??= findGc();
+  gc();
+}
+
+/** V8 shows it to contexts that are made while the flag is set: no switch of the process is needed. */
+function findGc(): () => void {
+  setFlagsFromString('--expose-gc');
+  const found = runInNewContext('gc') as () => void;
+  setFlagsFromString('--no-expose-gc');
+  return found;
 }
 
 /** The error of the writer may name a value. */

@@ -133,6 +133,8 @@ async function removeLeftFile(
   { pendingUpload: pending, ...progress }: RunProgress,
 ): Promise<void> {
   if (pending === undefined) return;
+  // Throws where the lease is lost: another attempt may have written a file of this key since.
+  await checkpoints.beginUpload(pending);
   await removeLeftObject(bucket, pending.key);
   await checkpoints.commitFile(progress);
 }

@@ -1,9 +1,12 @@
 // One run of an export: what its files have, and what is left when an attempt ends in the middle.
 import { randomUUID } from 'node:crypto';
+import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exportFields } from '../../../../src/platform/bulk-export/files/export-columns.ts';
 import { abandonUpload } from '../../../../src/platform/bulk-export/files/run-export.ts';
+import { createRunPages } from '../../../../src/platform/traces/queries/run-pages.ts';
+import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
 import { openS3Server, type S3Response, s3Error, type S3Server } from '../../../support/s3-server.ts';
 import { createScene, type ExportScene, readMetadata, readRows } from './export-scene.ts';
@@ -171,6 +174,21 @@ describe('the files of a run', () => {
     expect([scene.checkpoints.progress, s3.seen.length]).toEqual([{ rows: 0, files: [] }, before]);
   });
 
+  it('with large values have their buffers collected as they are written', async () => {
+    const { NODE_PERFORMANCE_GC_FLAGS_FORCED: forced } = constants;
+    const collections: number[] = [];
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries())
+        collections.push((entry as unknown as { readonly detail: { readonly flags: number } }).detail.flags);
+    });
+    observer.observe({ entryTypes: ['gc'] });
+    const value = Buffer.from(JSON.stringify('a'.repeat(9 * 1024 * 1024)));
+    await scene.add([{ second: 1, values: { inputs_json: value } }]);
+    await scene.run();
+    await expect.poll(() => collections.some((flags) => (flags & forced) !== 0)).toBe(true);
+    observer.disconnect();
+  });
+
   it('begin anew after a number of rows, page by page and group by group', async () => {
     await scene.add(many(23));
     const progress: number[] = [];
@@ -335,6 +353,26 @@ describe('an attempt that has to end', () => {
       [],
       false,
     ]);
+  });
+
+  it('by a lost lease: no file is removed, which may be that of another attempt', async () => {
+    override = (method) => (method === 'HEAD' ? s3Error(403, 'AccessDenied') : undefined);
+    await scene.add(many(3));
+    await scene.run();
+    const [key = ''] = filesOf().map((file) => file.key);
+    scene.checkpoints.progress = { rows: 0, files: [], pendingUpload: { key, token: 't' } };
+    const [lost, { beginUpload }] = [new Error('the lease is lost'), scene.checkpoints];
+    let isHeld = true;
+    scene.checkpoints.beginUpload = (upload) => (isHeld ? beginUpload(upload) : Promise.reject(lost));
+    const traces = createRunPages(postgresTraceStore);
+    const readPage: typeof traces.readPage = async (...given) => {
+      const page = await traces.readPage(...given);
+      isHeld = false;
+      return page;
+    };
+    const running = scene.run({ filter: 'eq(name, "none")' }, { traces: { ...traces, readPage } });
+    await expect(running).rejects.toBe(lost);
+    expect(s3.objects.has(`/traces/${key}`)).toBe(true);
   });
 
   it('by silence of the storage, which another attempt may change', async () => {
