@@ -34,7 +34,7 @@ export async function endAttempt(
   if (!(await lockExportsOf(trx, workspaceId))) return undefined;
   const run = await trx
     .selectFrom('export_runs')
-    .select(['export_id', 'destination_id', 'retry_number', 'status'])
+    .select(['export_id', 'destination_id', 'retry_number', 'interruptions', 'status'])
     .where('id', '=', runId)
     .where('lease_id', '=', leaseId)
     .forUpdate()
@@ -52,7 +52,7 @@ export async function endAttempt(
       ...(end.is === 'interrupted' ? { interruptions: sql<number>`interruptions + 1` } : {}),
       ...(isRetry ? { retry_number: retryNumber + 1 } : {}),
       ...(move === 'requeue'
-        ? { due_at: waits ? addMs(now, rules.retryDelayMs) : now }
+        ? { due_at: addMs(now, waits ? rules.retryDelayMs : pauseAfter(run.interruptions, rules)) }
         : { finished_at: now }),
     })
     .where('id', '=', runId)
@@ -61,6 +61,16 @@ export async function endAttempt(
   await releaseCredentials(trx, run.destination_id);
   await wakeWorkers(trx, workspaceId);
   return { status, retryNumber };
+}
+
+/** By chance, or by a deployment: those of a run that ends its worker itself are more. */
+const MAX_INTERRUPTIONS = 5;
+const MAX_PAUSE_FACTOR = 16;
+
+/** Who had so many interruptions before. A run that ends its worker ends the runs of others with it: they get the time in between. */
+function pauseAfter(interruptions: number, { retryDelayMs }: RetryRules): number {
+  const more = interruptions - MAX_INTERRUPTIONS;
+  return more < 0 ? 0 : retryDelayMs * Math.min(2 ** more, MAX_PAUSE_FACTOR);
 }
 
 function withError(retryNumber: number, message: string) {

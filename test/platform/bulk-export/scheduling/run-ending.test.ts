@@ -85,6 +85,29 @@ it('a run whose worker is stopped begins again at once, and no retry is used', a
   expect(await scene.statusOf(id)).toBe('COMPLETED');
 });
 
+it('a run that ends its worker again and again waits longer each time, and leaves its place to others', async () => {
+  const id = await scene.addExport(1);
+  const limits = { maxExports: 15, maxRuns: 45 };
+  const isWaiting = async () => {
+    const { store } = scene.api.database;
+    const claimedRun = await claimRun(store, { clock: scene.clock, limits });
+    if (claimedRun !== undefined) await end(claimedRun, { is: 'interrupted' });
+    return claimedRun === undefined;
+  };
+  for (let n = 0; n < 6; n += 1) expect(await isWaiting()).toBe(false);
+  expect(await isWaiting()).toBe(true);
+  scene.pass(30_000);
+  expect([await isWaiting(), await isWaiting()]).toEqual([false, true]);
+  scene.pass(30_000);
+  expect(await isWaiting()).toBe(true);
+  scene.pass(30_000);
+  for (let n = 0; n < 10; n += 1) {
+    expect(await isWaiting()).toBe(false);
+    scene.pass(480_000);
+  }
+  expect(await scene.runsOf(id)).toMatchObject([{ status: 'CREATED', retry_number: 0, errors: null }]);
+});
+
 it('an export is completed with its last run', async () => {
   const id = await scene.addExport(2);
   const [first, second] = [await claimed(), await claimed()];
