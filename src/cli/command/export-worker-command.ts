@@ -23,6 +23,7 @@ export const exportWorkerCommand = {
   },
   notes: [
     'The platform starts it unless SALLYPORT_PLATFORM_EXPORTS_WORKER_START is false. It reads the same settings as the platform.',
+    'SALLYPORT_PLATFORM_EXPORTS_WORKER_METRICS_LISTEN is the address of its metrics, and of /ok, which says whether it is ready.',
     'Several of them, on any machines, share the exports of a platform. What one of them executes when it ends is done by another one.',
   ],
   examples: [

@@ -19,7 +19,7 @@ export function exportsContent(list: readonly ListedExport[], { links, before, a
   if (list.length === 0) return html`<p class="none">${NONE}</p>`;
   const rows = list.map(({ row, runs }) => exportRow(row, runs, links));
   return html`<table data-keys=""><thead><tr><th>Created (UTC)</th><th>State</th><th>From</th><th>To</th>
-<th class="number">Runs</th><th class="number">Rows</th><th class="number">Retries</th><th class="wide">Format</th></tr></thead><tbody>${rows}</tbody></table>
+<th class="number">Runs</th><th class="number">Rows</th><th class="number">Retries</th><th>Project</th><th class="wide">Format</th></tr></thead><tbody>${rows}</tbody></table>
 <p class="more">${before !== undefined && html`<a rel="prev" href="${before}">Newer</a>`}${after !== undefined && html`<a rel="next" href="${after}">Older</a>`}</p>`;
 }
 
@@ -29,7 +29,7 @@ function exportRow(row: ExportRow, runs: Counts | undefined, links: Links): Html
   return html`<tr><td class="lead"><a data-row="0" href="${links.export(row.id)}">${formatTime(row.created_at.toISOString())}</a></td>
 <td class="short">${stateOf(row.status)}</td><td class="short" data-label="from">${formatTime(row.start_time)}</td><td class="short" data-label="to">${end}</td>
 <td class="number" data-label="runs">${runs && html`${runs.completed} of ${runs.runs}`}</td><td class="number" data-label="rows">${runs && formatCount(runs.rows)}</td>
-<td class="number" data-label="retries">${runs && formatCount(runs.retries)}</td><td class="wide">${row.compression}, ${row.format_version}</td></tr>`;
+<td class="number" data-label="retries">${runs && formatCount(runs.retries)}</td><td class="short" data-label="project"><a class="mono" href="${links.project(row.session_id)}" title="${row.session_id}">${row.session_id.slice(0, 8)}</a></td><td class="wide">${row.compression}, ${row.format_version}</td></tr>`;
 }
 
 const CLASSES: Readonly<Record<string, string>> = {

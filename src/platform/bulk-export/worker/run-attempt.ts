@@ -214,8 +214,11 @@ class Attempt implements RunningAttempt {
   }
 
   #names() {
-    const { workspaceId, exportId, runId, retryNumber } = this.claimed;
-    return { workspace: workspaceId, export: exportId, run: runId, retry: retryNumber };
+    const { workspaceId, exportId, destinationId, runId, retryNumber } = this.claimed;
+    return {
+      ...{ workspace: workspaceId, export: exportId, destination: destinationId },
+      ...{ run: runId, retry: retryNumber },
+    };
   }
 
   #say(

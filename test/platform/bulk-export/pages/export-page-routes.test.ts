@@ -51,6 +51,8 @@ describe('the page of exports', () => {
       /RUNNING 2026-01-01 00:00:00\.000 2026-01-04 00:00:00\.000 0 of 3 1.234.567 0/,
     );
     expect(page.text).toContain(`href="/exports/${id}"`);
+    // Which exports of several projects it is.
+    expect(page.text).toContain(`href="/traces/${scene.projectId}"`);
     await scene.ask('PATCH', `/api/v1/bulk-exports/${id}`, {});
     const ended = await get(`/exports/${id}`);
     expect(ended.headers.get('refresh')).toBeNull();

@@ -278,6 +278,9 @@ describe('a destination that the operator allows no more', () => {
     expect(opened.calls).toEqual([]);
     const [run] = await scene.runsOf(id);
     expect(run?.errors).toEqual({ retry_0: expect.stringContaining('does not allow the endpoint') });
+    // The line of the log says where, for whoever cannot read the exports of the workspace.
+    const line = opened.logged.find((one) => one.includes('an attempt of an export run failed'));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ export: id, destination: scene.destinationId });
   });
 
   it('gets no credentials of the installation either', async () => {
