@@ -1,4 +1,5 @@
 // Destinations of bulk exports: stored only once a file could be written, and never shown with their credentials.
+import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Secret } from '../../../../src/base/secret.ts';
 import { openDestination } from '../../../../src/platform/bulk-export/destinations/bucket.ts';
@@ -223,6 +224,31 @@ describe('an endpoint on this machine', () => {
       expect(s3.seen.length).toBe(before);
     },
   );
+});
+
+it('a destination of another organization waits for no endpoints that do not respond', async () => {
+  const organization = await api.addOrganization();
+  const other = await api.addWorkspace(organization);
+  const keys = await Promise.all(
+    Array.from({ length: 8 }, () => api.addServiceKey(organization, 'WORKSPACE_ADMIN', other)),
+  );
+  const served = s3.server.listeners('request')[0] as (...given: unknown[]) => void;
+  const waiting: ServerResponse[] = [];
+  const isFull = Promise.withResolvers<void>();
+  s3.server.removeAllListeners('request').on('request', (request, response) => {
+    if (!request.url?.startsWith('/silent/')) return served(request, response);
+    if (waiting.push(response) === 32) isFull.resolve();
+  });
+  try {
+    const body = destinationOf({ config: configOf({ bucket_name: 'silent' }) });
+    const asked = keys.flatMap((one) => [1, 2, 3, 4].map(() => api.ask('POST', PATH, { key: one, body })));
+    await isFull.promise;
+    expect((await create()).status).toBe(200);
+    for (const response of waiting) response.writeHead(403).end();
+    expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([400]));
+  } finally {
+    s3.server.removeAllListeners('request').on('request', served);
+  }
 });
 
 describe('new credentials of a destination', () => {
