@@ -65,7 +65,7 @@
       check ((status = 'RUNNING') = (lease_until is not null))
     );
     create index export_runs_of_export on export_runs (workspace_id, export_id, window_start);
-    create index export_runs_waiting on export_runs (due_at, workspace_id) where status = 'CREATED';
+    create index export_runs_waiting on export_runs (workspace_id, export_id, window_start) where status = 'CREATED';
     create index export_runs_at_work on export_runs (workspace_id, export_id) where status = 'RUNNING';
     create index export_runs_holding on export_runs (destination_id, credentials_version)
       where status in ('CREATED', 'RUNNING') and credentials_version is not null;

@@ -109,6 +109,34 @@ it('a worker with one place takes runs of each workspace in turn, also of one wh
   expect([await next(), await next()]).toEqual(failing);
 });
 
+it('a run is taken at once while thousands of runs have just been created', {
+  tags: ['long'],
+  timeout: 120_000,
+}, async () => {
+  const tenant = await addTenantAlone();
+  const id = await scene.addExport(1, {}, tenant);
+  const { db } = scene.api.database.owner;
+  // What the database knows of its tables is from before.
+  await sql`
+    insert into exports (id, workspace_id, destination_id, session_id, status, start_time, end_time, format_version, compression,
+      created_at, updated_at)
+    select gen_random_uuid(), workspace_id, destination_id, session_id, status, start_time, end_time, format_version, compression,
+      created_at, updated_at
+    from exports, generate_series(1, 2000) where id = ${id}`.execute(db);
+  for (let from = 1; from <= 100; from += 10)
+    await sql`
+    insert into export_runs (id, workspace_id, export_id, destination_id, status, window_start, window_end, due_at, created_at, updated_at)
+    select gen_random_uuid(), workspace_id, id, destination_id, 'CREATED', n::text, n::text, created_at, created_at, updated_at
+    from exports, generate_series(${from}::int, ${from + 9}::int) n`.execute(db);
+  const other = await scene.addTenant();
+  const second = await scene.addExport(1, {}, other);
+  const beganMs = performance.now();
+  const taken = [await claim(limitsOf(15, 45)), await claim(limitsOf(15, 45))];
+  expect(taken.map((one) => one?.workspaceId)).toEqual([tenant.workspaceId, other.workspaceId]);
+  expect(taken[1]?.exportId).toBe(second);
+  expect(performance.now() - beganMs).toBeLessThan(3_000);
+});
+
 it('eight workers at once pass neither limit', { timeout: 60_000 }, async () => {
   const tenant = await addTenantAlone();
   const exports: string[] = [];
