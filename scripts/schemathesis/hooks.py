@@ -91,11 +91,18 @@ def make_deployment_valid(path, body):
         body["source"] = "internal_source"
     for name in ("secret_references", "revision_source", *(["name", "source"] if path != "/v2/deployments" else [])):
         body.pop(name, None)
+    # Programs are on both sides of each &&; test/platform/control-plane has tests of commands.
+    for name in ("install_command", "build_command"):
+        if (body.get("source_config") or {}).get(name) is not None:
+            body["source_config"][name] = "npm ci && npm run build"
     # The most is not below the least.
     spec = (body.get("source_config") or {}).get("resource_spec")
     for name in list(spec or {}):
         if "max_scale" in name or "limit" in name:
             del spec[name]
+        # One decimal.
+        elif name in ("cpu", "db_cpu") and spec[name] is not None:
+            spec[name] = 1
     for part, names in OF_OTHER_SOURCES.items():
         if isinstance(body.get(part), dict):
             body[part] = {name: value for name, value in body[part].items() if name not in names}
@@ -141,13 +148,20 @@ def make_export_valid(path, body):
         body.pop("filter", None)
         # A schedule has no end, and another export ends after its start.
         body["end_time"] = None if body.get("interval_hours") is not None else AFTER
+        if isinstance(body.get("export_fields"), list):
+            body["export_fields"] = list(dict.fromkeys(body["export_fields"]))
     elif isinstance(body.get("config"), dict):
         # The one that the platform allows here.
         body["config"]["endpoint_url"] = ENDPOINT
+        # Its characters and parts have tests in test/platform/bulk-export.
+        body["config"]["prefix"] = "generated"
+        # Those of the installation are not for it.
+        body["credentials"] = body.get("credentials") or CREDENTIALS
 
 
 AFTER = "2026-01-03T00:00:00Z"
 ENDPOINT = "https://127.0.0.1:1"
+CREDENTIALS = {"access_key_id": "generated", "secret_access_key": "generated"}
 
 
 def create_run():

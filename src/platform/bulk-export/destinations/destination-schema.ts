@@ -50,10 +50,13 @@ const prefix = z
 
 /** Another field is an option that would be lost: unlike elsewhere in the public API, it is refused. */
 function onlyWith<T extends z.core.$ZodShape>(shape: T) {
-  return z.looseObject(shape).superRefine((given, { addIssue }) => {
-    for (const name of Object.keys(given))
-      if (!Object.hasOwn(shape, name)) addIssue({ code: 'custom', path: [name], message: NOT_SUPPORTED });
-  });
+  return z
+    .looseObject(shape)
+    .superRefine((given, { addIssue }) => {
+      for (const name of Object.keys(given))
+        if (!Object.hasOwn(shape, name)) addIssue({ code: 'custom', path: [name], message: NOT_SUPPORTED });
+    })
+    .meta({ override: { additionalProperties: false } });
 }
 
 const NOT_SUPPORTED = 'This option is not supported';

@@ -29,7 +29,7 @@ const name = z
 const text = z.string().max(1_024);
 
 /** Without quotes, redirections, substitutions and second commands: `&&` alone joins two. */
-const COMMAND = /^(?:[^"`\\\n\r\0\t|;$<>&]|&&)*$/;
+const COMMAND = /^(?:[^"`\\\n\r\x00\t|;$<>&]|&&)*$/;
 const BAD_COMMAND =
   'A command must have none of " ` \\ | ; $ > < & (but &&), and neither tabs nor line breaks';
 const command = optional(
