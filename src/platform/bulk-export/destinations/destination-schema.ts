@@ -56,7 +56,7 @@ function onlyWith<T extends z.core.$ZodShape>(shape: T) {
       for (const name of Object.keys(given))
         if (!Object.hasOwn(shape, name)) addIssue({ code: 'custom', path: [name], message: NOT_SUPPORTED });
     })
-    .meta({ override: { additionalProperties: false } });
+    .meta({ additionalProperties: false });
 }
 
 const NOT_SUPPORTED = 'This option is not supported';
