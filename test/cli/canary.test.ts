@@ -91,6 +91,8 @@ const COMMANDS: Readonly<Record<string, CommandLines | string>> = {
   'agent-server': 'it takes no secret but the password of a database URL and a file of keys',
   deploy: 'test/cli/deploy/deploy.test.ts looks for its key and its secrets in all that it prints',
   runner: 'it takes no secret but the password of a database URL',
+  'export-worker':
+    'it takes no secret but the password of a database URL; credentials of destinations are sealed there',
   audit: 'it takes no secret but the password of a database URL',
 };
 

@@ -1,6 +1,7 @@
 // A write with a grant that is confirmed in its transaction. Where all statements of the confirmation are known in advance, they are
 // sent together with the first statement of the write, which begins with the grant as it was when the request arrived.
 import { isDeepStrictEqual } from 'node:util';
+import { codeOf } from './database-error.ts';
 import type { Store, Transaction } from './database.ts';
 import type { PooledTransaction } from './pool/pooled-transaction.ts';
 
@@ -46,6 +47,9 @@ async function confirmFirst<G, T>(
   return { granted, result: await work(granted) };
 }
 
+/** in_failed_sql_transaction */
+const TRANSACTION_FAILED = '25P02';
+
 /** Whatever the work did or threw counts only with the very grant that it began with. */
 async function confirmBeside<G, T>(
   trx: PooledTransaction,
@@ -60,7 +64,10 @@ async function confirmBeside<G, T>(
     (error: unknown) => ({ hasFailed: true, error }) as const,
   );
   trx.sendHeld();
-  const granted = await confirming;
+  const granted = await confirming.catch((error: unknown) => {
+    // What the work failed with has ended the transaction, and the confirmation had more to ask in it: it comes first then.
+    throw worked.hasFailed && codeOf(error) === TRANSACTION_FAILED ? new ChangedGrant() : error;
+  });
   if (!isDeepStrictEqual(granted, known)) throw new ChangedGrant();
   if (worked.hasFailed) throw worked.error;
   return { granted, result: worked.result };

@@ -258,7 +258,7 @@ const openRows: readonly AdminRow[] = [
     bodies: ['{"status":"ok"}\n'],
   }),
   adminRow('A-10 ready', request('GET /readyz', [HOST]), 200, undefined, {
-    bodies: ['{"status":"ready"}\n'],
+    bodies: ['{"status":"ready","reloads":{"done":0,"failed":0,"is_current":true}}\n'],
   }),
   adminRow('A-10 health-head', request('HEAD /healthz', [HOST]), 200),
   adminRow('A-10 health-with-detail', request('GET /healthz?verbose=1', [HOST]), 422),

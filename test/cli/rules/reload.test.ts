@@ -12,6 +12,9 @@ import { WireClient } from '../../support/wire-client.ts';
 const nameTable = join(import.meta.dirname, '..', '..', 'support', 'name-table.ts');
 const origins = createTestAuthority();
 
+/** Each change takes a second to be noticed. */
+const LONG = { tags: ['long'] };
+
 const rules = (version: string): string =>
   JSON.stringify({
     rules: [
@@ -75,50 +78,55 @@ async function openScene() {
   };
 }
 
-it('changed rules and secrets are applied, and what cannot be read or is not valid changes nothing and is one line', async () => {
-  await using scene = await openScene();
-  const { scratch, mount, file, child } = scene;
-  const isApplied = async (change: () => Promise<unknown>): Promise<string> => {
-    const count = scene.applied();
-    await change();
-    await child.record(() => scene.applied() > count);
-    return scene.injected();
-  };
-  const isRefused = async (change: () => Promise<unknown>): Promise<string> => {
-    const count = scene.failures();
-    await change();
-    await child.record(() => scene.failures() > count);
-    return scene.injected();
-  };
-  expect(await scene.injected()).toBe('key-1 1');
-  expect(await isApplied(() => scene.rotate('key-2'))).toBe('key-2 1');
-  const isReplaced = async (): Promise<void> => rename(await scratch.write('rules.json~', rules('2')), file);
-  expect(await isApplied(isReplaced)).toBe('key-2 2');
+it(
+  'changed rules and secrets are applied, and what cannot be read or is not valid changes nothing and is one line',
+  LONG,
+  async () => {
+    await using scene = await openScene();
+    const { scratch, mount, file, child } = scene;
+    const isApplied = async (change: () => Promise<unknown>): Promise<string> => {
+      const count = scene.applied();
+      await change();
+      await child.record(() => scene.applied() > count);
+      return scene.injected();
+    };
+    const isRefused = async (change: () => Promise<unknown>): Promise<string> => {
+      const count = scene.failures();
+      await change();
+      await child.record(() => scene.failures() > count);
+      return scene.injected();
+    };
+    expect(await scene.injected()).toBe('key-1 1');
+    expect(await isApplied(() => scene.rotate('key-2'))).toBe('key-2 1');
+    const isReplaced = async (): Promise<void> =>
+      rename(await scratch.write('rules.json~', rules('2')), file);
+    expect(await isApplied(isReplaced)).toBe('key-2 2');
 
-  expect(await isRefused(() => writeFile(file, rules('3').slice(0, 40)))).toBe('key-2 2');
-  expect(await scene.readiness()).toEqual({
-    status: 'ready',
-    reloads: { done: 2, failed: 1, is_current: false },
-  });
-  expect(await isApplied(() => writeFile(file, rules('3')))).toBe('key-2 3');
+    expect(await isRefused(() => writeFile(file, rules('3').slice(0, 40)))).toBe('key-2 2');
+    expect(await scene.readiness()).toEqual({
+      status: 'ready',
+      reloads: { done: 2, failed: 1, is_current: false },
+    });
+    expect(await isApplied(() => writeFile(file, rules('3')))).toBe('key-2 3');
 
-  const isDirectory = async (): Promise<void> => {
-    await rm(file);
-    await mkdir(file);
-  };
-  expect(await isRefused(isDirectory)).toBe('key-2 3');
-  await rm(file, { recursive: true });
-  expect(await isApplied(() => writeFile(file, rules('4')))).toBe('key-2 4');
+    const isDirectory = async (): Promise<void> => {
+      await rm(file);
+      await mkdir(file);
+    };
+    expect(await isRefused(isDirectory)).toBe('key-2 3');
+    await rm(file, { recursive: true });
+    expect(await isApplied(() => writeFile(file, rules('4')))).toBe('key-2 4');
 
-  expect(await isRefused(() => scene.rotate(''))).toBe('key-2 4');
-  expect(await isApplied(() => scene.rotate('key-3'))).toBe('key-3 4');
+    expect(await isRefused(() => scene.rotate(''))).toBe('key-2 4');
+    expect(await isApplied(() => scene.rotate('key-3'))).toBe('key-3 4');
 
-  expect(await isRefused(() => rename(mount, `${mount}-away`))).toBe('key-3 4');
-  expect(await isApplied(() => rename(`${mount}-away`, mount))).toBe('key-3 4');
+    expect(await isRefused(() => rename(mount, `${mount}-away`))).toBe('key-3 4');
+    expect(await isApplied(() => rename(`${mount}-away`, mount))).toBe('key-3 4');
 
-  expect(scene.failures()).toBe(4);
-  expect(await scene.readiness()).toMatchObject({ reloads: { done: 6, failed: 4, is_current: true } });
-});
+    expect(scene.failures()).toBe(4);
+    expect(await scene.readiness()).toMatchObject({ reloads: { done: 6, failed: 4, is_current: true } });
+  },
+);
 
 it('a thousand changes in a row are applied a few times, the last one among them', async () => {
   await using scene = await openScene();

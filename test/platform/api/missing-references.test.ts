@@ -44,8 +44,8 @@ describe('a broken reference', () => {
         listeners: ['unusable'],
         deployments: ['not_found'],
         revisions: ['not_found'],
-        // Nothing deletes a destination of exports.
-        export_destinations: ['a bug'],
+        // Nothing deletes a destination of exports, or a schedule that makes others.
+        ...{ export_destinations: ['a bug'], exports: ['a bug'] },
         // Written with what refers to them, and set to null when they go.
         ...{ builds: ['a bug'], runners: ['a bug'] },
         // The user of a run is written with it.

@@ -72,6 +72,20 @@ it.each<[string, (trx: Transaction) => Promise<unknown>]>([
   expect(await emails()).toEqual([]);
 });
 
+it('asks again first where the work has failed before the confirmation had asked everything', async () => {
+  await addUser(database.store.db, EMAIL);
+  const asking = async (db: Database): Promise<Granted> => {
+    await confirm(db);
+    await sql`select 1`.execute(db);
+    throw new Error('revoked');
+  };
+  const confirmation = { granted: { role: 'admin' }, confirm: asking, isAtOnce: true };
+  const writing = writeConfirmed(database.store, confirmation, (trx, confirmed) =>
+    confirmed(() => addUser(trx, EMAIL)),
+  );
+  await expect(writing).rejects.toThrow('revoked');
+});
+
 it('waits for who takes the grant away, and then writes nothing', async () => {
   const { owner } = database;
   const taken = Promise.withResolvers<void>();
