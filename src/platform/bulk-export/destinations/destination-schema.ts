@@ -49,19 +49,7 @@ const prefix = z
   .describe("Letters, digits and !-_.*'()/=; empty for the root of the bucket");
 
 /** Another field is an option that would be lost: unlike elsewhere in the public API, it is refused. */
-function onlyWith<T extends z.core.$ZodShape>(shape: T) {
-  return z
-    .looseObject(shape)
-    .superRefine((given, { addIssue }) => {
-      for (const name of Object.keys(given))
-        if (!Object.hasOwn(shape, name)) addIssue({ code: 'custom', path: [name], message: NOT_SUPPORTED });
-    })
-    .meta({ additionalProperties: false });
-}
-
-const NOT_SUPPORTED = 'This option is not supported';
-
-export const destinationConfig = onlyWith({
+export const destinationConfig = z.strictObject({
   bucket_name: bucketName,
   prefix: prefix.default(''),
   region: region.nullish(),
@@ -70,8 +58,8 @@ export const destinationConfig = onlyWith({
     .boolean()
     .default(true)
     .describe('False where the host of endpoint_url is that of the bucket'),
-  config_kwargs_s3: onlyWith(clientOptions).nullish(),
-  s3_additional_kwargs: onlyWith(objectOptions).nullish(),
+  config_kwargs_s3: z.strictObject(clientOptions).nullish(),
+  s3_additional_kwargs: z.strictObject(objectOptions).nullish(),
 });
 export type DestinationConfig = z.output<typeof destinationConfig>;
 
