@@ -69,6 +69,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/pages/runs-page.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/platform/traces/pages/trace-page.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/platform/traces/pages/trace-reading.ts': 'test/platform/traces/pages/page-routes.test.ts',
+  'src/base/memory/heap-collection.ts': 'test/platform/traces/ingestion/turns/buffer-garbage.test.ts',
   'src/platform/identity/last-uses.ts': 'test/platform/identity/authentication.test.ts',
   'src/platform/traces/contract.ts': 'test/platform/control-plane/deployments/deployment-deleting.test.ts',
   'src/platform/traces/artifacts/attachments.ts': 'test/platform/traces/artifacts/attachment-route.test.ts',

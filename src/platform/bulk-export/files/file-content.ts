@@ -1,6 +1,5 @@
 // The bytes of one file: groups of rows are taken and written as its reader asks for more, until the file has its size.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectHeap } from '../../../base/memory/heap-collection.ts';
 import type { RunCursor } from '../../traces/contract.ts';
 import { ExportFailure } from './export-failure.ts';
 import type { ExportLimits } from './export-limits.ts';
@@ -49,7 +48,8 @@ export class FileContent {
     this.#rows += group.rows;
     this.#last = group.last;
     onRows(group.rows);
-    if (group.bytes > LARGE_BYTES) collect();
+    // The buffers of large values would wait in memory for a heap that hardly grows by them.
+    if (group.bytes > LARGE_BYTES) collectHeap('major');
     return written;
   }
 
@@ -63,22 +63,6 @@ export class FileContent {
 
 /** More than groups of usual runs have. */
 const LARGE_BYTES = 8 * 1024 * 1024;
-
-let gc: (() => void) | undefined;
-
-/** The buffers of large values would wait in memory for a heap that hardly grows by them. */
-function collect(): void {
-  gc ??= findGc();
-  gc();
-}
-
-/** V8 shows it to contexts that are made while the flag is set: no switch of the process is needed. */
-function findGc(): () => void {
-  setFlagsFromString('--expose-gc');
-  const found = runInNewContext('gc') as () => void;
-  setFlagsFromString('--no-expose-gc');
-  return found;
-}
 
 /** The error of the writer may name a value. */
 function writeOrFail(write: () => readonly Uint8Array[], { id }: RunCursor): readonly Uint8Array[] {

@@ -2,17 +2,13 @@
 // its own heap, in which a buffer of 64 KiB is an object of a hundred bytes. Large bodies are little else than such buffers, so that
 // they have them collected as they go on: the young ones every few megabytes, which takes about a millisecond, and those that were in
 // use at that moment, and count as old from then on, after some more.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectHeap } from '../../../../base/memory/heap-collection.ts';
 
 const MIB = 1024 * 1024;
 const YOUNG_BYTES = 2 * MIB;
 /** Such a collection takes some 25 ms, as those do that V8 begins. */
 export const ALL_BYTES: number = 32 * MIB;
 
-type Collect = (options: { readonly type: 'minor' | 'major' }) => void;
-
-let collect: Collect | undefined;
 let [young, all] = [0, 0];
 
 /** So many bytes of a large body, or of what is stored of it, have been used. */
@@ -20,17 +16,8 @@ export function noteGarbage(bytes: number): void {
   young += bytes;
   all += bytes;
   if (young < YOUNG_BYTES) return;
-  collect ??= findCollect();
   young = 0;
-  if (all < ALL_BYTES) return collect({ type: 'minor' });
+  if (all < ALL_BYTES) return collectHeap('minor');
   all = 0;
-  collect({ type: 'major' });
-}
-
-/** V8 shows it to contexts that are made while the flag is set. */
-function findCollect(): Collect {
-  setFlagsFromString('--expose-gc');
-  const found = runInNewContext('gc') as Collect;
-  setFlagsFromString('--no-expose-gc');
-  return found;
+  collectHeap('major');
 }
