@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { exportWorkerSwitches } from '../src/cli/platform/started-programs.ts';
-import { migrationsOf } from '../src/platform/modules.ts';
+import { readAllMigrations } from '../src/platform/migrations.ts';
 import { type Connection, connectOnce } from '../src/platform/store/database.ts';
 import { openPostgres } from '../src/platform/store/embedded/postgres-server.ts';
 import { migrate } from '../src/platform/store/migrate.ts';
@@ -157,7 +157,7 @@ async function openScene(stack: AsyncDisposableStack): Promise<Scene> {
   const log = { info: () => undefined, warn: () => undefined };
   const server = await openPostgres({ directory: join(directory, 'server'), log });
   stack.defer(() => server.close());
-  await migrate(server.ownerConnection, migrationsOf());
+  await migrate(server.ownerConnection, readAllMigrations());
   const day = await connectOnce(server.ownerConnection, (client) => fillDay(client, rows));
   const children = stack.use(createChildren());
   const s3 = children.start('s3', [process.execPath, join(folder, 's3.ts')], { output: 'pipe' });

@@ -2,7 +2,7 @@
 // file of its own, so the bundle loads as little at the start as the checkout does.
 // `node scripts/build.ts [folder]`
 import { copyFile, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import { builtinImports } from './builtin-imports.ts';
 import { bundleCommand } from './command-bundle.ts';
@@ -55,7 +55,7 @@ const bundles: readonly Metafile[] = [
   ...(await Promise.all(OWN_BUNDLES.map((name) => bundleCommand(name, { ...common, plugins })))),
 ];
 const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
-await copyMigrations(join(outputFolder, 'migrations'));
+await copyMigrations();
 await writeFile(join(outputFolder, 'THIRD-PARTY-LICENSES.txt'), await licensesOf(packages));
 
 for (const [file, { bytes }] of bundles.flatMap(({ outputs }) => Object.entries(outputs)))
@@ -91,11 +91,13 @@ async function bundleAgentWorker(): Promise<Metafile> {
   return (await build({ ...options, metafile: true })).metafile;
 }
 
-/** The code reads them as files of the folder `migrations` beside it. Their numbers make their names unique. */
-async function copyMigrations(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  for await (const file of glob('src/platform/**/migrations/*.sql', { cwd: root }))
-    await copyFile(join(root, file), join(folder, basename(file)));
+/** Beside the code as they are beside `src/platform/migrations.ts`, which reads them. */
+async function copyMigrations(): Promise<void> {
+  const sources = join(root, 'src/platform');
+  for await (const file of glob('*/migrations/*.sql', { cwd: sources })) {
+    await mkdir(dirname(join(outputFolder, file)), { recursive: true });
+    await copyFile(join(sources, file), join(outputFolder, file));
+  }
 }
 
 function bundledPackages(files: readonly string[]): readonly string[] {

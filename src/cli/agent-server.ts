@@ -11,7 +11,7 @@ import {
   inputDescriptor,
   knownVariables,
   parseAgentConfig,
-} from '../platform/agent-server-program.ts';
+} from '../platform/programs/agent-server-program.ts';
 import { isExposedListen } from '../platform/config.ts';
 import type { Platform } from '../platform/platform.ts';
 import {
@@ -125,7 +125,7 @@ async function serve(config: AgentConfig, { file, env, warnings }: Started): Pro
     log.error('shutdown timed out; exiting with work still running'),
   );
   try {
-    const { openAgentServer } = await import('../platform/agent-server-program.ts');
+    const { openAgentServer } = await import('../platform/programs/agent-server-program.ts');
     const writeRequest = requestWriter(config, sink, log);
     const program = [process.execPath, join(packageRoot, 'bin', 'sallyport.js')];
     const version = await readVersion();

@@ -1,7 +1,7 @@
 // Compares the definitions of the audit log in the database with those of the migrations: tables, triggers, functions and
 // privileges. The owner of the tables can change them, so that the log shows less than is stored, or accepts changes.
 import type { Database } from './store/database.ts';
-import { groundMigrations } from './store/ground-migrations.ts';
+import { groundMigrations } from './migrations.ts';
 import { readMigration } from './store/migration.ts';
 import { RUNTIME } from './store/roles.ts';
 import { sql } from './store/sql.ts';

@@ -1,5 +1,5 @@
 // A module: one part of the platform in a folder of its own, which `modules.ts` lists. What surrounds it (access, audit,
-// tenants, documents, migrations, jobs, start and drain) is the same for all modules, and works with what is declared here.
+// tenants, documents, jobs, start and drain) is the same for all modules, and works with what is declared here.
 import type { Log } from '../base/log.ts';
 import type { Admission } from './api/shares/admission.ts';
 import type { Info } from './api/contract/info.ts';
@@ -23,8 +23,6 @@ export type Module = {
   info?(config: PlatformConfig): Info;
   /** A job runs in the processes that work, and may be sent by all. */
   readonly jobs?: readonly Job[];
-  /** Files in its folder `migrations`. Their numbers order them among those of all modules. */
-  readonly migrations?: readonly URL[];
   /** Starts what runs as long as the process, once jobs can be sent, and before jobs run and requests are accepted. */
   start?(context: StartContext): Promise<RunningPart | undefined>;
 };

@@ -13,7 +13,7 @@ import { MAX_SCALE } from './deployments/deployment-limits.ts';
 import { gatewayTemplate } from './deployments/gateway-address.ts';
 import { sourcePlaceOf } from './deployments/source-store.ts';
 import { createInstanceControl } from './deployment-gateway/instance-control.ts';
-import { migrationsOf } from './modules.ts';
+import { readAllMigrations } from './migrations.ts';
 import { createConnectionBudget } from './runner/database-bridge/connection-budget.ts';
 import { createRunnerBuilds, type RunnerBuilds } from './runner-builds.ts';
 import { watchDatabaseSizes } from './runner/databases/database-sizes.ts';
@@ -103,7 +103,7 @@ export async function openRunnerProgram(config: PlatformConfig, parts: RunnerPar
 
 function openStorage(config: PlatformConfig, log: Log): Promise<ProgramStorage<Pools>> {
   return openProgramStorage(config, {
-    ...{ migrations: migrationsOf(), log },
+    ...{ migrations: readAllMigrations(), log },
     openPools: (options) => openPools({ ...options, maxConnections: RUNNER_CONNECTIONS }),
   });
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import type { PlatformConfig } from './config.ts';
+import { readAllMigrations } from './migrations.ts';
 import { createAvailability } from './store/availability.ts';
 import { parseConnections } from './store/connection.ts';
 import { namingVariable } from './store/connection-failure.ts';
@@ -96,12 +97,9 @@ async function openMigrated(
   log: Log,
   migrated: 'always' | 'when needed',
 ) {
-  // Loaded while the server starts.
-  const loading = import('./modules.ts');
-  loading.catch(() => undefined);
   const server = await openDatabaseServer(config, log);
   try {
-    const migrations = (await loading).migrationsOf();
+    const migrations = readAllMigrations();
     const isDone =
       migrated === 'when needed' &&
       (await naming(server, 'DATABASE_URL', isCurrent(server.connection, migrations)));

@@ -13,7 +13,8 @@ import { mintKey } from '../../src/platform/identity/api-key.ts';
 import { type Authenticator, createAuthenticator } from '../../src/platform/identity/authentication.ts';
 import type { OrganizationRole, WorkspaceRole } from '../../src/platform/identity/permission.ts';
 import type { Module } from '../../src/platform/module.ts';
-import { createRoutes, migrationsOf, modules } from '../../src/platform/modules.ts';
+import { readAllMigrations } from '../../src/platform/migrations.ts';
+import { createRoutes, modules } from '../../src/platform/modules.ts';
 import { migrate } from '../../src/platform/store/migrate.ts';
 import { createMasterKeys } from '../../src/platform/vault/master-key-registry.ts';
 import type { Vault } from '../../src/platform/vault/vault.ts';
@@ -112,6 +113,8 @@ export type PlatformApiOptions = {
   readonly now?: () => number;
   /** Modules of the test, in addition to those of the platform, or in the place of one with the same name. */
   readonly modules?: readonly Module[];
+  /** Of tables that these modules have. */
+  readonly migrations?: readonly URL[];
   /** Routes of the test, in addition to those of the platform. */
   readonly routes?: readonly Route[];
   /**
@@ -131,7 +134,8 @@ export async function createPlatformApi(options: PlatformApiOptions = {}): Promi
   const own = options.modules ?? [];
   const replaced = new Set(own.map(({ name }) => name));
   const all = [...modules.filter(({ name }) => !replaced.has(name)), ...own];
-  if (own.length > 0) await migrate(database.ownerConnection, migrationsOf(all));
+  if (options.migrations !== undefined)
+    await migrate(database.ownerConnection, readAllMigrations(options.migrations));
   const logged: string[] = [];
   const authenticator = createAuthenticator({ now: options.now ?? (() => Date.now()) });
   const keys = await createScratch();

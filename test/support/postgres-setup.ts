@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { PoolConfig } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { type Client, connectOnce } from '../../src/platform/store/database.ts';
-import { migrationsOf } from '../../src/platform/modules.ts';
+import { readAllMigrations } from '../../src/platform/migrations.ts';
 import { migrate } from '../../src/platform/store/migrate.ts';
 import { openPostgres, type PostgresServer } from '../../src/platform/store/embedded/postgres-server.ts';
 import { debianPrograms } from './debian-postgres.ts';
@@ -98,7 +98,7 @@ async function startServer(
     await client.query(`create database ${TEMPLATE}`);
     await shortenLogins(client, [connection, ownerConnection]);
   });
-  await migrate({ ...ownerConnection, database: TEMPLATE }, migrationsOf());
+  await migrate({ ...ownerConnection, database: TEMPLATE }, readAllMigrations());
   return { server, response: { connection, ownerConnection, template: TEMPLATE } };
 }
 

@@ -15,7 +15,6 @@ import { createAppFallback } from './app/app-fallback.ts';
 import { createAssistantRoutes } from './assistants/assistant-routes.ts';
 import type { Deployment } from './configuration/deployment.ts';
 import type { AgentSettings } from './configuration/settings.ts';
-import { agentServer } from './module.ts';
 import { type RunningParts, startParts } from './running-parts.ts';
 import { createRunRoutes } from './runs/run-routes.ts';
 import { createThreadStreamRoute } from './streams/thread-stream-route.ts';
@@ -71,7 +70,7 @@ export function createAgentServer(served: Served): AgentServer {
       ...controlRoutesOf(parts(), () => server),
     ],
     module: {
-      ...agentServer,
+      name: 'agent-server',
       async start(context) {
         await using opened = new AsyncDisposableStack();
         running = await startParts(context, served, opened);

@@ -17,10 +17,6 @@ export const bulkExport: Module = {
     ...exportPageRoutes,
   ],
   jobs: [upkeep.job],
-  migrations: [
-    new URL('./migrations/0029-export-destinations.sql', import.meta.url),
-    new URL('./migrations/0030-exports.sql', import.meta.url),
-  ],
   async start({ config }) {
     upkeep.begin(config.exports.rules);
     return undefined;

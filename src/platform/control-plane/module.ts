@@ -15,11 +15,6 @@ export const controlPlane: Module = {
   name: 'control-plane',
   routes: (wiring) => mount(createRoutes(wiring), { under: ['', '/api-host'] }),
   jobs: upkeepJobs,
-  migrations: [
-    new URL('./migrations/0003-listeners.sql', import.meta.url),
-    new URL('./migrations/0022-deployments.sql', import.meta.url),
-    new URL('./migrations/0023-runner-databases.sql', import.meta.url),
-  ],
   start: async ({ config, store, log }) => startSourceSweep({ open: () => openSources(config), store, log }),
 };
 

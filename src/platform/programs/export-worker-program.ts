@@ -8,7 +8,7 @@ import { openExportWorker } from '../bulk-export/worker/export-worker.ts';
 import { createWorkerIdentity } from '../bulk-export/worker/worker-identity.ts';
 import type { WorkerMetrics } from '../bulk-export/worker/worker-metrics.ts';
 import type { PlatformConfig } from '../config.ts';
-import { migrationsOf } from '../modules.ts';
+import { readAllMigrations } from '../migrations.ts';
 import { openProgramStorage } from './program-storage.ts';
 import { createRunPages } from '../traces/queries/run-pages.ts';
 import { postgresTraceStore } from '../traces/store/postgres-trace-store.ts';
@@ -35,7 +35,7 @@ export async function openExportWorkerProgram(
   await using opened = new AsyncDisposableStack();
   const places = settings.worker.runs;
   const storage = await openProgramStorage(config, {
-    ...{ migrations: migrationsOf(), log },
+    ...{ migrations: readAllMigrations(), log },
     openPools: (options) => openWorkerPools(options, places),
   });
   opened.adopt(storage, (one) => one.close());

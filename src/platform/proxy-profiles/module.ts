@@ -5,5 +5,4 @@ import { createProfileRoutes } from './profile-routes.ts';
 export const proxyProfiles: Module = {
   name: 'proxy-profiles',
   routes: createProfileRoutes,
-  migrations: [new URL('./migrations/0013-proxy-profiles.sql', import.meta.url)],
 };

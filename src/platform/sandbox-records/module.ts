@@ -7,5 +7,4 @@ export const sandboxRecords: Module = {
   name: 'sandbox-records',
   routes: () => sandboxRecordRoutes,
   jobs: [expireSandboxRecords],
-  migrations: [new URL('./migrations/0004-sandbox-records.sql', import.meta.url)],
 };

@@ -39,15 +39,6 @@ export function createSandboxes(openRuntime: OpenRuntime = openBoxHost): Module 
     name: 'sandboxes',
     routes: (wiring) => [...createRoutes(wiring, changes, machine), profileBoxesRoute],
     jobs: [createBoxExpiry(() => ({ machineLostAfterSeconds }))],
-    migrations: [
-      new URL('./migrations/0014-boxes.sql', import.meta.url),
-      new URL('./migrations/0015-box-runtimes.sql', import.meta.url),
-      new URL('./migrations/0016-profile-pushes.sql', import.meta.url),
-      new URL('./migrations/0017-snapshots.sql', import.meta.url),
-      new URL('./migrations/0018-box-gateways.sql', import.meta.url),
-      new URL('./migrations/0019-service-tokens.sql', import.meta.url),
-      new URL('./migrations/0020-asked-capacity.sql', import.meta.url),
-    ],
     async start(context) {
       ({ machineLostAfterSeconds } = context.config.sandboxes);
       machine.attach(context);

@@ -49,12 +49,6 @@ export function createTraces(meters: TraceMeters = new TraceMeters()): Module {
       instance_flags: { zstd_compression_enabled: true, gzip_body_enabled: true },
     }),
     jobs: [removeTraces, placeFeedback, replaceSigningKeys, retention.job],
-    migrations: [
-      new URL('./migrations/0025-traces.sql', import.meta.url),
-      new URL('./migrations/0026-trace-order.sql', import.meta.url),
-      new URL('./migrations/0027-trace-tokens.sql', import.meta.url),
-      new URL('./migrations/0028-trace-days.sql', import.meta.url),
-    ],
     async start({ config, store, log, roles, meters: given }) {
       meters.open(given, () => postgresTraceStore.countPartitions(store.db));
       retention.keepDays(config.traces.retentionDays);

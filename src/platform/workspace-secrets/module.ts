@@ -5,5 +5,4 @@ import { createSecretRoutes } from './secret-routes.ts';
 export const workspaceSecrets: Module = {
   name: 'workspace-secrets',
   routes: ({ vault }) => createSecretRoutes(vault),
-  migrations: [new URL('./migrations/0012-workspace-secrets.sql', import.meta.url)],
 };

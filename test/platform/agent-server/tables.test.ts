@@ -6,7 +6,6 @@ import '../../../src/platform/agent-server/assistants/assistant-rows.ts';
 import '../../../src/platform/agent-server/checkpoints/checkpoint-rows.ts';
 import '../../../src/platform/agent-server/queue/run-queue.ts';
 import '../../../src/platform/agent-server/streams/event-rows.ts';
-import '../../../src/platform/agent-server/module.ts';
 import { MULTITASK_STRATEGIES, RUN_STATUSES } from '../../../src/platform/agent-server/runs/run-rows.ts';
 import { THREAD_STATUSES } from '../../../src/platform/agent-server/threads/thread-rows.ts';
 import { sql } from '../../../src/platform/store/sql.ts';

@@ -7,7 +7,7 @@ import { z } from '../../../src/base/schema.ts';
 import { inWorkspace } from '../../../src/platform/api/access.ts';
 import { defineRoute, UNTRACKED_READ } from '../../../src/platform/api/route.ts';
 import type { Module } from '../../../src/platform/module.ts';
-import { migrationsOf } from '../../../src/platform/modules.ts';
+import { readAllMigrations } from '../../../src/platform/migrations.ts';
 import type { Generated } from '../../../src/platform/store/sql.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { findDefects, openNewRoutes } from './new-route-checks.ts';
@@ -30,10 +30,9 @@ grant select, insert on test_notes to sallyport_app;
 const note = z.strictObject({ id: z.uuid(), text: z.string().max(99) });
 const shared = { path: '/v1/notes', tag: 'Test' } as const;
 
-function createNotes(migration: URL): Module {
+function createNotes(): Module {
   return {
     name: 'notes',
-    migrations: [migration],
     routes: () => [
       defineRoute({
         ...shared,
@@ -69,10 +68,13 @@ function createNotes(migration: URL): Module {
 
 it('a module of ten lines has the tests of every route', async () => {
   await using scratch = await createScratch();
-  const number = String(migrationsOf().length + 1).padStart(4, '0');
+  const number = String(readAllMigrations().length + 1).padStart(4, '0');
   const file = join(scratch.path, `${number}-notes.sql`);
   await writeFile(file, SQL);
-  await using scene = await openNewRoutes({ modules: [createNotes(pathToFileURL(file))] });
+  await using scene = await openNewRoutes({
+    modules: [createNotes()],
+    migrations: [pathToFileURL(file)],
+  });
   const { api, a1, operations } = scene;
   const notes = operations.filter(({ path }) => path === shared.path);
   expect(notes.map(({ method }) => method)).toEqual(['GET', 'POST']);

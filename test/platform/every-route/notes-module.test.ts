@@ -5,25 +5,24 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../../src/base/log.ts';
-import type { Module } from '../../../src/platform/module.ts';
-import { migrationsOf } from '../../../src/platform/modules.ts';
-import { createPlatformApi } from '../../support/platform-api.ts';
+import { readAllMigrations } from '../../../src/platform/migrations.ts';
+import { createPlatformApi, type PlatformApiOptions } from '../../support/platform-api.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { projectRoot } from '../../support/spawned-process.ts';
 import { findDefects, openNewRoutes } from './new-route-checks.ts';
 import { countWords, createNotes, NOTES_SQL } from './notes-module.ts';
 
-async function createModule(): Promise<Module> {
+async function createModule(): Promise<Pick<PlatformApiOptions, 'modules' | 'migrations'>> {
   const scratch = await createScratch();
   onTestFinished(() => scratch[Symbol.asyncDispose]());
-  const number = String(migrationsOf().length + 1).padStart(4, '0');
+  const number = String(readAllMigrations().length + 1).padStart(4, '0');
   const file = join(scratch.path, `${number}-notes.sql`);
   await writeFile(file, NOTES_SQL);
-  return createNotes(pathToFileURL(file));
+  return { modules: [createNotes()], migrations: [pathToFileURL(file)] };
 }
 
 it('the module of the documents has the tests of every route', async () => {
-  await using scene = await openNewRoutes({ modules: [await createModule()] });
+  await using scene = await openNewRoutes(await createModule());
   const routes = scene.operations.filter(({ path }) => path.startsWith('/v1/notes'));
   expect(routes).toHaveLength(2);
   const { found, sent } = await findDefects(
@@ -35,7 +34,7 @@ it('the module of the documents has the tests of every route', async () => {
 });
 
 it('its stream shows what was there, and what another request and a job changed', async () => {
-  await using api = await createPlatformApi({ modules: [await createModule()] });
+  await using api = await createPlatformApi(await createModule());
   const organizationId = await api.addOrganization();
   const workspaceId = await api.addWorkspace(organizationId);
   const key = await api.addServiceKey(organizationId, 'WORKSPACE_ADMIN', workspaceId);

@@ -93,10 +93,9 @@ const followNotes = ({ notifications }: Wiring): Route =>
     },
   });
 
-export function createNotes(migration: URL): Module {
+export function createNotes(): Module {
   return {
     name: 'notes',
-    migrations: [migration],
     jobs: [countWords],
     routes: (wiring) => [createNote(wiring), followNotes(wiring)],
   };

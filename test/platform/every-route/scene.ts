@@ -38,7 +38,7 @@ export type EveryRoute = AsyncDisposable & {
 /** Routes of a test, in addition to those of the platform, and real values for their ids. */
 export type EveryRouteOptions = Pick<
   PlatformApiOptions,
-  'modules' | 'routes' | 'wrap' | 'maxBodyBytes' | 'now'
+  'modules' | 'migrations' | 'routes' | 'wrap' | 'maxBodyBytes' | 'now'
 > & {
   readonly fixtures?: RouteFixtures;
 };

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Connection, connectOnce } from '../../../src/platform/store/database.ts';
-import { migrationsOf } from '../../../src/platform/modules.ts';
+import { readAllMigrations } from '../../../src/platform/migrations.ts';
 import { isCurrent, migrate } from '../../../src/platform/store/migrate.ts';
 import type { Migration } from '../../../src/platform/store/migration.ts';
 import { hasDebianPostgres } from '../../support/debian-postgres.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/platform-database.ts';
 import { insertSampleRows } from '../../support/sample-rows.ts';
 
-const migrations: readonly Migration[] = migrationsOf();
+const migrations: readonly Migration[] = readAllMigrations();
 const hasDebian = await hasDebianPostgres();
 if (!hasDebian) console.warn('PostgreSQL 15 of Debian is not installed: apt-get install postgresql-15');
 

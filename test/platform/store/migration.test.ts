@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { migrationsOf } from '../../../src/platform/modules.ts';
+import { readAllMigrations } from '../../../src/platform/migrations.ts';
 import { readMigration, readMigrations } from '../../../src/platform/store/migration.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { projectRoot } from '../../support/spawned-process.ts';
@@ -21,7 +21,7 @@ const RELEASED: readonly (readonly [id: number, name: string, hash: string])[] =
 
 describe('the migrations', () => {
   it('are those that databases of released versions have, byte for byte', () => {
-    const found = migrationsOf().map(({ id, name, sql }) => [
+    const found = readAllMigrations().map(({ id, name, sql }) => [
       id,
       name,
       createHash('sha256').update(sql).digest('hex'),
@@ -30,7 +30,7 @@ describe('the migrations', () => {
   });
 
   it('are all files with SQL', () => {
-    expect(globSync('src/**/*.sql', { cwd: projectRoot })).toHaveLength(migrationsOf().length);
+    expect(globSync('src/**/*.sql', { cwd: projectRoot })).toHaveLength(readAllMigrations().length);
   });
 });
 

@@ -1,6 +1,6 @@
 // The configuration of an agent server: what its file and its variables say together.
 import { expect, it } from 'vitest';
-import { type AgentConfig, parseAgentConfig } from '../../src/platform/agent-server-program.ts';
+import { type AgentConfig, parseAgentConfig } from '../../../src/platform/programs/agent-server-program.ts';
 
 function configOf(env: NodeJS.ProcessEnv = {}, more: object = {}): AgentConfig {
   const document = { graphs: { agent: './agent.js:graph' }, dependencies: ['.'], ...more };

@@ -1,34 +1,34 @@
 // The composition root of an agent server: a configuration file and variables in, one running process out. It runs on the ground
 // of the platform (database, vault, pipeline of requests) without the modules of the platform.
 import { join, resolve } from 'node:path';
-import type { Log } from '../base/log.ts';
-import type { Issue, Parsed } from '../base/schema.ts';
-import { createAgentServer } from './agent-server/agent-server.ts';
-import { INPUT_VARIABLE, MAX_INPUT_BYTES } from './agent-server/contract.ts';
-import { openBundleDirectory } from './agent-server/configuration/bundle-directory.ts';
-import { requireDataDirectory } from './agent-server/configuration/data-directory.ts';
-import { loadDeployment } from './agent-server/configuration/deployment.ts';
+import type { Log } from '../../base/log.ts';
+import type { Issue, Parsed } from '../../base/schema.ts';
+import { createAgentServer } from '../agent-server/agent-server.ts';
+import { INPUT_VARIABLE, MAX_INPUT_BYTES } from '../agent-server/contract.ts';
+import { openBundleDirectory } from '../agent-server/configuration/bundle-directory.ts';
+import { requireDataDirectory } from '../agent-server/configuration/data-directory.ts';
+import { loadDeployment } from '../agent-server/configuration/deployment.ts';
 import {
   type DeploymentInput,
   hostVariables,
   networkVariables,
   parseDeploymentInput,
   settingsIn,
-} from './agent-server/configuration/deployment-input.ts';
-import { type GraphFile, parseGraphFile } from './agent-server/configuration/graph-file.ts';
+} from '../agent-server/configuration/deployment-input.ts';
+import { type GraphFile, parseGraphFile } from '../agent-server/configuration/graph-file.ts';
 import {
   agentVariables,
   type AgentSettings,
   type AgentVariables,
   parseAgentVariables,
   toAgentSettings,
-} from './agent-server/configuration/settings.ts';
-import { prepareGround } from './agent-server/system/ground.ts';
-import { WorkerStartError } from './agent-server/workers/worker.ts';
-import { parsePlatformConfig, type PlatformConfig, stateHome } from './config.ts';
-import { openPlatform, type Platform, type PlatformParts } from './platform.ts';
-import { openStorage, type Storage } from './storage.ts';
-import type { MasterKeySource } from './vault/master-keys.ts';
+} from '../agent-server/configuration/settings.ts';
+import { prepareGround } from '../agent-server/system/ground.ts';
+import { WorkerStartError } from '../agent-server/workers/worker.ts';
+import { parsePlatformConfig, type PlatformConfig, stateHome } from '../config.ts';
+import { openPlatform, type Platform, type PlatformParts } from '../platform.ts';
+import { openStorage, type Storage } from '../storage.ts';
+import type { MasterKeySource } from '../vault/master-keys.ts';
 
 export type AgentConfig = {
   /** The configuration file. */
