@@ -11,9 +11,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { ask } from '../scripts/demo-platform.ts';
 import { type DeploymentScene, startScene } from '../scripts/deployment-scene.ts';
+import { installProgram } from '../test/platform/storm/deployment-storm-package.ts';
 
 const root = join(import.meta.dirname, '..');
-const sallyport = join(root, 'bin', 'sallyport.js');
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, idle: { type: 'string', default: '3' } },
 });
@@ -60,11 +60,11 @@ async function patch(scene: DeploymentScene, id: string): Promise<number> {
 }
 
 /** The same graph by `sallyport agent-server`, with an embedded database that is there already. */
-async function startAlone(app: string, data: string): Promise<number> {
+async function startAlone(launcher: string, app: string, data: string): Promise<number> {
   const began = performance.now();
   const args = ['agent-server', '--config', join(app, 'langgraph.json'), '--data-dir', data];
   const env = { ...process.env, SALLYPORT_AGENT_LISTEN: '127.0.0.1:0' };
-  const child = spawn(process.execPath, [sallyport, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [launcher, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   await whenReady(child);
   const seconds = secondsSince(began);
   const exited = once(child, 'exit');
@@ -114,7 +114,9 @@ async function run(): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
   console.log(`${cpus().length} x ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`);
   console.log(`load before: ${loadavg().map((one) => one.toFixed(2))}`);
-  const scene = await startScene(cleanup);
+  // What people run: the bundle. From the sources, each process also holds what removes their types.
+  const { launcher } = cleanup.use(await installProgram());
+  const scene = await startScene(cleanup, { launcher });
   const app = join(scene.scratch, 'greeter');
   await cp(join(root, 'config', 'deploy-demo'), app, { recursive: true });
   await writeFile(join(app, '.env'), 'GREETING=Hello\n');
@@ -129,10 +131,10 @@ async function run(): Promise<void> {
   const deployment = resources[0]?.id ?? id;
   await symlink(join(root, 'node_modules'), join(app, 'node_modules'));
   const data = join(scene.scratch, 'alone');
-  await startAlone(app, data);
+  await startAlone(launcher, app, data);
   const [changed, alone]: [number[], number[]] = [[], []];
   for (let n = 0; n < rounds; n += 1) {
-    alone.push(await startAlone(app, data));
+    alone.push(await startAlone(launcher, app, data));
     changed.push(await patch(scene, deployment));
   }
   await delay(SETTLE_MS);

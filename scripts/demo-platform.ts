@@ -36,8 +36,9 @@ export function spawnPlatform(
   data: string,
   sidecarConfigFile: string | undefined,
   more: Readonly<Record<string, string>> = {},
+  launcher: string = sallyport,
 ): DemoProcess {
-  const args = [sallyport, 'platform', '--data-dir', data, '--listen', '127.0.0.1:0'];
+  const args = [launcher, 'platform', '--data-dir', data, '--listen', '127.0.0.1:0'];
   const env = {
     ...process.env,
     SALLYPORT_PLATFORM_GATEWAY_LISTEN: '127.0.0.1:0',

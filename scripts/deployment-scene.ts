@@ -35,12 +35,14 @@ export type SceneOptions = {
   /** CA of origins that deployments may call; those on loopback are allowed then. */
   readonly originCaPem?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Of the program; without it, that of this checkout. */
+  readonly launcher?: string;
 };
 
 /** What it starts ends with `cleanup`, and its files are removed. */
 export async function startScene(
   cleanup: AsyncDisposableStack,
-  { originCaPem, env = {} }: SceneOptions = {},
+  { originCaPem, env = {}, launcher = sallyport }: SceneOptions = {},
 ): Promise<DeploymentScene> {
   const scratch = await mkdtemp(join(tmpdir(), 'sallyport-deploy-'));
   cleanup.defer(async () => {
@@ -63,11 +65,11 @@ export async function startScene(
   const data = join(scratch, 'data');
   const key = await createFirstKey(data);
   cleanup.defer(() => endBoxHost(data));
-  const child = spawnPlatform(data, sidecarConfigFile, env);
+  const child = spawnPlatform(data, sidecarConfigFile, env, launcher);
   cleanup.defer(() => endProcess(child));
   const platform = await followPlatform(child, { key, data });
   const deploy = (args: readonly string[]): Promise<Ended> =>
-    runToEnd(process.execPath, [sallyport, 'deploy', ...args], {
+    runToEnd(process.execPath, [launcher, 'deploy', ...args], {
       SALLYPORT_API_URL: platform.url,
       SALLYPORT_API_KEY: key,
     });
