@@ -11,6 +11,11 @@ export function runs(count: number, inFirstRun: number = Math.ceil(count / 10)):
   return isFullRun ? count : inFirstRun;
 }
 
+/** Within one test: every `nth` row in `npm test`, beginning with row `first`, and all of them in the full run. */
+export function sample<Row>(nth: number, rows: readonly Row[], first = 0): readonly Row[] {
+  return isFullRun ? rows : rows.filter((_, at) => at % nth === first % nth);
+}
+
 /**
  * Rows that cost much and differ little: every `nth` runs in each test run, the others have the tag `long`.
  *

@@ -6,7 +6,7 @@ import { mintKey } from '../../../src/platform/identity/api-key.ts';
 import type { Ask, Asked } from '../../support/platform-api.ts';
 import type { Operation } from './document.ts';
 import { createExample, type EveryRoute, adminOf, openEveryRoute, send, successOf } from './scene.ts';
-import { isFullRun } from '../../support/run-size.ts';
+import { sample } from '../../support/run-size.ts';
 
 let scene: EveryRoute;
 let sandboxToken: string;
@@ -20,9 +20,9 @@ afterAll(() => scene[Symbol.asyncDispose]());
 
 const requiresKey = ({ route }: Operation): boolean => route.access.to !== 'anyone';
 
-/** Of those that require a key: all in the full run, every third in others. Each of them asks dozens of times. */
+/** Of those that require a key. Each of them asks dozens of times. */
 const some = (operations: readonly Operation[]): readonly Operation[] =>
-  operations.filter(requiresKey).filter((_, at) => isFullRun || at % 3 === 0);
+  sample(3, operations.filter(requiresKey));
 
 /** Failed attempts are limited, for each address and in a minute for all of them, which is not what is tested here. */
 let peers = 0;
@@ -164,7 +164,7 @@ describe('a header that names a workspace', () => {
     const { api, a1 } = scene;
     const found: unknown[] = [];
     const twice = `${a1.workspaceId}, ${a1.workspaceId}`;
-    for (const operation of inWorkspaces()) {
+    for (const operation of sample(3, inWorkspaces(), 1)) {
       const example = await createExample(api, operation, a1);
       for (const tenant of [
         'x',
@@ -190,7 +190,7 @@ describe('a header that names a workspace', () => {
   it('is accepted in upper case', async () => {
     const { api, a1 } = scene;
     const found: unknown[] = [];
-    for (const operation of inWorkspaces()) {
+    for (const operation of sample(3, inWorkspaces(), 2)) {
       const tenant = a1.workspaceId.toUpperCase();
       const { status } = await send(api, await createExample(api, operation, a1), {
         key: a1.admin.key,
@@ -222,7 +222,7 @@ describe('a header that names an organization', () => {
     const inKeys = scene.operations.filter(({ route }) =>
       ['workspace', 'organization'].includes(route.access.to),
     );
-    for (const operation of inKeys) {
+    for (const operation of sample(2, inKeys)) {
       const example = await createExample(api, operation, a1);
       const responses: string[] = [];
       for (const organization of [b1.organizationId, randomUUID(), 'x', '', `${own}, ${own}`, a1.workspaceId])
