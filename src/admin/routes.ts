@@ -38,6 +38,7 @@ const SANDBOX: readonly Row[] = [
 /** What anyone may read: no config, host or name. */
 const OPEN: readonly (readonly [path: string, ...Row])[] = [
   ['/', 'GET', 'routes.list', 'this list', () => LIST],
+  ['/openapi.json', 'GET', 'openapi.show', 'this API as an OpenAPI document', showOpenApi],
   ['/healthz', 'GET', 'health.show', '200 as long as the process runs', () => HEALTHY],
   ['/readyz', 'GET', 'readiness.show', '200 once requests are served, else 503', showReadiness],
   ['/v1/ca.pem', 'GET', 'ca.show', 'the CA certificate that clients must trust', showCa],
@@ -67,6 +68,11 @@ const LIST: AdminResponse = jsonResponse(200, {
     ...{ method, path, what, needs_token },
   })),
 });
+
+async function showOpenApi(_request: AdminRequest, target: AdminTarget): Promise<AdminResponse> {
+  const { toOpenApi } = await import('./openapi/openapi.ts');
+  return jsonResponse(200, toOpenApi(routes, target.documentSchemas()));
+}
 
 function showReadiness(_request: AdminRequest, target: AdminTarget): AdminResponse {
   const { done, failed, isCurrent: is_current } = target.reloads();

@@ -76,7 +76,17 @@ export type Reloads = {
   readonly isCurrent: boolean;
 };
 
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+/** Of the documents that a caller sends, as they are parsed. */
+export type DocumentSchemas = {
+  readonly proxyConfig: JsonSchema;
+  readonly sandboxCreation: JsonSchema;
+  readonly sandboxChange: JsonSchema;
+};
+
 export type AdminTarget = {
+  documentSchemas(): DocumentSchemas;
   isReady(): boolean;
   reloads(): Reloads;
   readonly caPem: string;

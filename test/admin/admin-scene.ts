@@ -172,6 +172,7 @@ export function createGatedTarget(): {
 function createFakeTarget(calls: Call[]): AdminTarget {
   const isKnown = (id: string): boolean => id === 'default';
   return {
+    documentSchemas: () => ({ proxyConfig: {}, sandboxCreation: { properties: {} }, sandboxChange: {} }),
     isReady: () => true,
     reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
     caPem: CA_PEM,

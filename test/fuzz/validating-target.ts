@@ -22,6 +22,7 @@ const LIMITS = { maxConnections: 100, maxLookups: 32, maxIdleUpstream: 64, maxId
 export function createValidatingTarget(): AdminTarget {
   const config = { limits: LIMITS, allowClients: [], auth: 'token' } as unknown as Config;
   return {
+    documentSchemas: () => ({ proxyConfig: {}, sandboxCreation: { properties: {} }, sandboxChange: {} }),
     isReady: () => true,
     reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
     caPem: '',

@@ -53,6 +53,11 @@ export function proxyConfigJsonSchema(): unknown {
   return toJsonSchema(wholeSchema.document);
 }
 
+/** The same of a document that replaces another one, which may omit opaque values. */
+export function proxyConfigUpdateJsonSchema(): unknown {
+  return toJsonSchema(updateSchema().document);
+}
+
 /** What can still be checked of an invalid document: its valid entries, each at its index. */
 function validParts(input: unknown, issues: readonly Issue[], schema: ProxyConfigSchema): ProxyConfig {
   const {

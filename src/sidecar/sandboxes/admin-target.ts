@@ -1,14 +1,22 @@
 // What the admin API sees of the sidecar: its sandboxes, and the changes that it may request. No secret value passes
 // here, except a token that was just generated.
-import type { AdminTarget, Change, Reloads, ShownSandbox } from '../../admin/target.ts';
+import type {
+  AdminTarget,
+  Change,
+  DocumentSchemas,
+  JsonSchema,
+  Reloads,
+  ShownSandbox,
+} from '../../admin/target.ts';
 import { listenerUrl } from '../../base/listen-address.ts';
 import type { Issue } from '../../base/schema.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
+import { proxyConfigUpdateJsonSchema } from '../../policy/document/proxy-config.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { DocumentParser } from './document-parser.ts';
 import { SandboxChanges } from './sandbox-changes.ts';
 import type { ChangedEntry } from './sandbox-creation.ts';
-import { showLimits } from './sandbox-document.ts';
+import { sandboxJsonSchemas, showLimits } from './sandbox-document.ts';
 import { DEFAULT } from './sandbox-rules.ts';
 import type { Entry, Sandboxes } from './sandboxes.ts';
 
@@ -21,6 +29,7 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string, reloads: 
     warnings,
   });
   return {
+    documentSchemas,
     isReady: () => sandboxes.main.own.isReady(),
     reloads: () => reloads,
     caPem,
@@ -51,6 +60,16 @@ export function createAdminTarget(sandboxes: Sandboxes, caPem: string, reloads: 
     createSandbox: async (document) => mapChange(await changes.create(document), showChanged),
     changeSandbox: async (id, document) => mapChange(await changes.change(id, document), showChanged),
     removeSandbox: (id) => changes.remove(id),
+  };
+}
+
+/** Made for each request: few are made, and most processes get none. */
+function documentSchemas(): DocumentSchemas {
+  const { creation, change } = sandboxJsonSchemas();
+  return {
+    proxyConfig: proxyConfigUpdateJsonSchema() as JsonSchema,
+    sandboxCreation: creation as JsonSchema,
+    sandboxChange: change as JsonSchema,
   };
 }
 

@@ -2,7 +2,7 @@
 // proxy_config and the secrets in them are parsed elsewhere.
 import { parseListenAddress } from '../../base/listen-address.ts';
 import { isSandboxId } from '../../base/sandbox-id.ts';
-import { type Issue, type Parsed, parseWith, z } from '../../base/schema.ts';
+import { type Issue, type Parsed, parseWith, toJsonSchema, z } from '../../base/schema.ts';
 import { Secret } from '../../base/secret.ts';
 import { toSnakeCase } from '../../base/variable-overlay.ts';
 import { parseAddress } from '../../base/address.ts';
@@ -95,6 +95,11 @@ export function parseSandboxChange(
   if (!parsed.ok) return parsed;
   const tooHigh = limitIssues(parsed.value.limits ?? {}, config);
   return tooHigh.length > 0 ? { ok: false, issues: tooHigh } : parsed;
+}
+
+/** The JSON Schemas of both documents. */
+export function sandboxJsonSchemas(): { readonly creation: unknown; readonly change: unknown } {
+  return { creation: toJsonSchema(creation), change: toJsonSchema(change) };
 }
 
 const EXPOSED: Issue = {
