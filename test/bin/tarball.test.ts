@@ -17,6 +17,7 @@ it('the tarball contains the program and its documents, and nothing else', async
   for (const part of [
     'bin',
     'config',
+    'deploy',
     'certs/README.md',
     'package.json',
     'README.md',
@@ -73,6 +74,7 @@ it('the tarball contains the program and its documents, and nothing else', async
       'bin',
       'certs',
       'config',
+      'deploy',
       'dist',
       'package.json',
     ].toSorted(),

