@@ -14,6 +14,7 @@ import {
 } from './destination-schema.ts';
 import { createDestination, findDestination, listDestinations, replaceCredentials } from './destinations.ts';
 import { type EndpointRules, findEndpointProblem, NO_LONGER_ALLOWED } from './endpoint.ts';
+import { findKeyProblem } from '../files/file-key.ts';
 import { testWrite } from './test-write.ts';
 
 const all = { path: '/api/v1/bulk-exports/destinations', tag: 'Bulk exports' } as const;
@@ -91,7 +92,7 @@ const changeRoute = ({ vault, config }: Parts): Route =>
     failures: [400, 404],
     async prepare({ db, workspaceId, params, body, signal }) {
       const { config: stored } = await findDestination(db, workspaceId, params.destination_id);
-      requireAllowed(stored, config.exports.endpoints);
+      requireUsable(stored, config.exports.endpoints);
       await testWrite(stored, toS3Credentials(body.credentials), config.exports, signal);
       await vault.prepare();
     },
@@ -101,8 +102,12 @@ const changeRoute = ({ vault, config }: Parts): Route =>
     },
   });
 
-/** The operator may have changed them since the destination was created. */
-function requireAllowed({ endpoint_url: endpoint }: DestinationConfig, rules: EndpointRules): void {
+/** What is allowed may have changed since the destination was created, and no other request changes its configuration. */
+function requireUsable({ endpoint_url: endpoint, prefix }: DestinationConfig, rules: EndpointRules): void {
   if (findEndpointProblem(endpoint ?? undefined, rules) !== undefined)
     throw new DomainError('unusable', NO_LONGER_ALLOWED);
+  if (findKeyProblem(prefix) !== undefined) throw new DomainError('unusable', TOO_LONG);
 }
+
+const TOO_LONG =
+  'Bucket is not valid: with the prefix of this destination, names of files are longer than S3 allows; create a destination with a shorter one';

@@ -2,6 +2,7 @@
 import { z } from '../../../base/schema.ts';
 import { Secret } from '../../../base/secret.ts';
 import { type EndpointRules, findEndpointProblem, mayUseEnvironment } from './endpoint.ts';
+import { findKeyProblem } from '../files/file-key.ts';
 import { findPrefixProblem } from './object-prefix.ts';
 
 const NAME_RULE = "Input must consist of letters, digits, spaces and the characters -_'";
@@ -43,7 +44,7 @@ const objectOptions = {
 const prefix = z
   .string()
   .superRefine((given, context) => {
-    const message = findPrefixProblem(given);
+    const message = findPrefixProblem(given) ?? findKeyProblem(given);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   })
   .describe("Letters, digits and !-_.*'()/=; empty for the root of the bucket");

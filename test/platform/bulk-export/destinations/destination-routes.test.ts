@@ -124,6 +124,39 @@ describe('a new destination', () => {
     expect((await ask('GET')).body.length).toBe(before);
   });
 
+  it('whose prefix is so long that S3 would take no name of a file is refused with 422, and nothing is written', async () => {
+    const longest = `${'a'.repeat(99)}/`.repeat(8).slice(0, 799);
+    const { status } = await create({ config: configOf({ prefix: longest }) });
+    expect(status).toBe(200);
+    const [before, list] = [s3.seen.length, (await ask('GET')).body.length];
+    const refused = await create({ config: configOf({ prefix: `${longest}b` }) });
+    expect([refused.status, refused.body.detail]).toEqual([
+      422,
+      [
+        expect.objectContaining({
+          loc: ['body', 'config', 'prefix'],
+          msg: expect.stringContaining('at most 799 characters: S3 allows names of 1024 bytes'),
+        }),
+      ],
+    ]);
+    expect([s3.seen.length, (await ask('GET')).body.length]).toEqual([before, list]);
+  });
+
+  it('that was stored with such a prefix takes no new credentials', async () => {
+    const { body } = await create();
+    const config = JSON.stringify({ ...body.config, prefix: 'a'.repeat(900) });
+    await sql`update export_destinations set config = ${config} where id = ${body.id}`.execute(
+      api.database.owner.db,
+    );
+    const before = s3.seen.length;
+    const { status, body: refused } = await ask('PATCH', `${PATH}/${body.id}`, { credentials });
+    expect([status, refused.detail]).toEqual([
+      400,
+      expect.stringMatching(/^Bucket is not valid: with the prefix/),
+    ]);
+    expect(s3.seen.length).toBe(before);
+  });
+
   it('whose service sends a response without an end is refused with 400', async () => {
     const { status: given, body: text = '' } = s3Error(403, 'AccessDenied');
     override = { status: given, type: 'application/xml', body: text.replace('internal', LONG) };
