@@ -49,8 +49,8 @@ export const exportSettings = z
     run_timeout_ms: z.int().min(1_000).max(86_400_000).default(14_400_000),
     max_retries: z.int().min(0).max(1_000).default(20),
     retry_delay_ms: z.int().min(0).max(3_600_000).default(30_000),
-    creations_per_hour: count.optional(),
-    max_schedules: count.optional(),
+    creations_per_hour: count.default(250),
+    max_schedules: count.default(200),
     worker: z
       .strictObject({
         start: z.boolean().default(true),

@@ -11,7 +11,7 @@ function exportsOf(env: NodeJS.ProcessEnv) {
 const HOUR_MS = 3_600_000;
 
 describe('the limits of bulk exports', () => {
-  it('are 45 runs of an export, 15 exports of a workspace, 72 hours, and 20 retries 30 seconds apart', () => {
+  it('are 45 runs of an export, 15 exports of a workspace, 72 hours, 20 retries 30 seconds apart, 250 creations an hour', () => {
     const { limits, rules, defaultCompression, statusCase, quotas } = exportsOf({});
     expect(limits).toEqual({ maxExports: 15, maxRuns: 45 });
     expect(rules).toEqual({
@@ -19,7 +19,7 @@ describe('the limits of bulk exports', () => {
       ...{ runTimeoutMs: 4 * HOUR_MS, exportTimeoutMs: 72 * HOUR_MS },
     });
     expect([defaultCompression, statusCase]).toEqual(['gzip', 'upper']);
-    expect(quotas).toEqual({ creationsPerHour: undefined, schedules: undefined });
+    expect(quotas).toEqual({ creationsPerHour: 250, schedules: 200 });
   });
 
   it('are 5, 3 and 48 hours where the operator says so', () => {

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { DomainError, InvalidInput } from '../../../base/domain-error.ts';
 import { noWorkspace } from '../../identity/authorization.ts';
 import type { Transaction } from '../../store/database.ts';
-import { sql } from '../../store/sql.ts';
 import { hasTracingProject } from '../../traces/contract.ts';
 import { noDestination } from '../destinations/destinations.ts';
 import { addMs, type Clock } from '../scheduling/clock.ts';
@@ -24,8 +23,8 @@ import { formatMicros } from './export-time.ts';
 
 export type CreationQuotas = {
   /** Of a workspace: exports that callers create in an hour, and schedules that are not cancelled. */
-  readonly creationsPerHour: number | undefined;
-  readonly schedules: number | undefined;
+  readonly creationsPerHour: number;
+  readonly schedules: number;
 };
 
 type Creating = {
@@ -137,25 +136,31 @@ type Quoted = { readonly quotas: CreationQuotas; readonly now: Date; readonly is
 
 async function requireQuotas(trx: Transaction, workspaceId: string, asked: Quoted): Promise<void> {
   const { quotas, now, isSchedule } = asked;
-  const { recent, schedules } = await trx
-    .selectFrom('exports')
-    .select([
-      sql<number>`(count(*) filter (where source_id is null and created_at > ${addMs(now, -HOUR_MS)}))::int`.as(
-        'recent',
-      ),
-      sql<number>`(count(*) filter (where status = 'INTERVALSCHEDULED'))::int`.as('schedules'),
-    ])
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  if (recent >= (quotas.creationsPerHour ?? Number.POSITIVE_INFINITY))
+  const own = trx.selectFrom('exports').where('workspace_id', '=', workspaceId);
+  if (isSchedule) {
+    const schedules = await own
+      .where('status', '=', 'INTERVALSCHEDULED')
+      .select(({ fn }) => fn.countAll<string>().as('count'))
+      .executeTakeFirstOrThrow();
+    if (Number(schedules.count) >= quotas.schedules)
+      throw new DomainError(
+        'quota_exceeded',
+        `A workspace may have ${quotas.schedules} scheduled bulk exports: cancel one first`,
+      );
+  }
+  // The oldest of as many as there may be: another one is allowed when it is an hour old.
+  const oldest = await own
+    .where('source_id', 'is', null)
+    .where('created_at', '>', addMs(now, -HOUR_MS))
+    .select('created_at')
+    .orderBy('created_at', 'desc')
+    .offset(quotas.creationsPerHour - 1)
+    .limit(1)
+    .executeTakeFirst();
+  if (oldest !== undefined)
     throw new DomainError(
       'too_many',
       `A workspace may create ${quotas.creationsPerHour} bulk exports in an hour: try again later`,
-      60_000,
-    );
-  if (isSchedule && schedules >= (quotas.schedules ?? Number.POSITIVE_INFINITY))
-    throw new DomainError(
-      'quota_exceeded',
-      `A workspace may have ${quotas.schedules} scheduled bulk exports: cancel one first`,
+      oldest.created_at.getTime() + HOUR_MS - now.getTime(),
     );
 }

@@ -1,5 +1,6 @@
 // Exports by the public API: created, read, cancelled, with a run for each day; what is wrong in a body is said with its place.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import {
   createExportScene,
   EXPORTS,
@@ -190,6 +191,29 @@ it('states are written as in the OpenAPI description where exports.status_case i
   expect(made.body.status).toBe('IntervalScheduled');
   const cancelled = await titled.ask('PATCH', `${EXPORTS}/${made.body.id}`, {});
   expect(cancelled.body.status).toBe('Cancelled');
+});
+
+it('a refused creation says after how many seconds another one is allowed', async () => {
+  await using limited = await createExportScene({ creations_per_hour: 2 });
+  const [first, second] = [await limited.addExport(1), await limited.addExport(1)];
+  const { db } = limited.api.database.owner;
+  const age = (id: string, minutes: number) =>
+    sql`update exports set created_at = now() - make_interval(mins => ${minutes}) where id = ${id}`.execute(
+      db,
+    );
+  await age(first, 50);
+  await age(second, 20);
+  const refused = await limited.ask('POST', EXPORTS, exportOf(limited, 1));
+  expect(refused.status).toBe(429);
+  const seconds = Number(refused.headers.get('retry-after'));
+  expect(seconds).toBeLessThanOrEqual(600);
+  expect(seconds).toBeGreaterThan(570);
+  await age(first, 61);
+  expect(await limited.addExport(1)).toBeDefined();
+  const again = await limited.ask('POST', EXPORTS, exportOf(limited, 1));
+  expect(again.status).toBe(429);
+  const later = Number(again.headers.get('retry-after'));
+  expect([later > 2_370, later <= 2_400]).toEqual([true, true]);
 });
 
 it('quotas of creations and schedules are counted where they are set', async () => {
