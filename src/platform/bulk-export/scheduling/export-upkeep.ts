@@ -1,6 +1,7 @@
 // What happens to exports without a request or a worker that says so: attempts whose worker is gone, or that do not end, are ended, exports
 // end with their time, and schedules make the next export. Every process may do it, and several at once: each change is decided under
 // the lock of its workspace.
+import type { Log } from '../../../base/log.ts';
 import type { Database, Store, Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import { insertExport } from '../exports/export-creation.ts';
@@ -9,7 +10,8 @@ import { dueAt, intervalFrom } from '../exports/export-window.ts';
 import { addMs, type Clock } from './clock.ts';
 import { stopExport } from './export-stopping.ts';
 import { endAttempt, type RetryRules } from './run-ending.ts';
-import { lockExportsOf } from './workspace-turn.ts';
+import { giveUpLeftUploads } from './given-up-uploads.ts';
+import { createWorkspaceWrites, type WorkspaceWrites } from './workspace-writes.ts';
 
 export type UpkeepRules = RetryRules & {
   /** Of one attempt of a run, and of an export from the beginning of its first run. */
@@ -21,19 +23,29 @@ export type UpkeepParts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly rules: UpkeepRules;
+  readonly log: Log;
   /** Whether it is known that the process has ended; of those of which nothing is known, leases expire. */
   isDead?(worker: string): boolean;
 };
 
 /** What was done, for the log. */
 export type Upkept = { readonly interrupted: number; readonly timedOut: number; readonly scheduled: number };
+type Pass = UpkeepParts & { readonly writes: WorkspaceWrites };
 
+/** What cannot be done for one workspace is done for the others, and for it by the next pass. Throws where the database is away. */
 export async function keepExports(parts: UpkeepParts): Promise<Upkept> {
-  return {
-    interrupted: await endLostAttempts(parts),
-    timedOut: await endLateExports(parts),
-    scheduled: await makeDueExports(parts),
-  };
+  const pass = { ...parts, writes: createWorkspaceWrites(parts) };
+  try {
+    const done = {
+      interrupted: await endLostAttempts(pass),
+      timedOut: await endLateExports(pass),
+      scheduled: await makeDueExports(pass),
+    };
+    await giveUpLeftUploads(pass);
+    return done;
+  } finally {
+    pass.writes.report();
+  }
 }
 
 /** Of one pass: the next one goes on. */
@@ -51,7 +63,7 @@ type Lost = {
   readonly is_dead: boolean;
 };
 
-async function endLostAttempts({ store, clock, rules, isDead }: UpkeepParts): Promise<number> {
+async function endLostAttempts({ store, writes, clock, rules, isDead }: Pass): Promise<number> {
   const now = await clock(store.db);
   const dead = isDead === undefined ? [] : (await listWorkers(store.db)).filter((one) => isDead(one));
   const lateSince = addMs(now, -(rules.runTimeoutMs + OVERTIME_MS));
@@ -63,8 +75,10 @@ async function endLostAttempts({ store, clock, rules, isDead }: UpkeepParts): Pr
       and (lease_until < ${now} or attempt_at < ${lateSince} or worker = any(${dead}::text[]))
     limit ${MAX_AT_ONCE}`.execute(store.db);
   let ended = 0;
-  for (const lost of rows)
-    if (await store.write(async (trx) => endLost(trx, lost, { now: await clock(trx), rules }))) ended += 1;
+  for (const lost of rows) {
+    const end = async (trx: Transaction) => endLost(trx, lost, { now: await clock(trx), rules });
+    if (await writes.write(lost.workspace_id, end)) ended += 1;
+  }
   return ended;
 }
 
@@ -73,7 +87,6 @@ async function endLost(
   { id: runId, workspace_id: workspaceId, lease_id: leaseId, is_late: isLate, is_dead: isDead }: Lost,
   { now, rules }: { readonly now: Date; readonly rules: RetryRules },
 ): Promise<boolean> {
-  if (!(await lockExportsOf(trx, workspaceId))) return false;
   if (!isLate && !isDead && !(await isExpired(trx, { runId, leaseId, at: now }))) return false;
   const end = isLate
     ? ({ is: 'failed', isRetryable: true, message: RUN_TIMED_OUT } as const)
@@ -109,15 +122,14 @@ async function isExpired(
   return row !== undefined;
 }
 
-async function endLateExports({ store, clock, rules }: UpkeepParts): Promise<number> {
+async function endLateExports({ store, writes, clock, rules }: Pass): Promise<number> {
   const late = await findIds(
     store.db,
     sql`status = 'RUNNING' and started_at < ${addMs(await clock(store.db), -rules.exportTimeoutMs)}`,
   );
   let ended = 0;
   for (const { id: exportId, workspace_id: workspaceId, destination_id: destinationId } of late) {
-    const isEnded = await store.write(async (trx) => {
-      if (!(await lockExportsOf(trx, workspaceId))) return false;
+    const isEnded = await writes.write(workspaceId, async (trx) => {
       const found = await trx
         .selectFrom('exports')
         .select('status')
@@ -142,21 +154,20 @@ async function findIds(db: Database, condition: ReturnType<typeof sql>) {
 }
 
 /** One of each schedule: one that has several to make gets the others in the next passes. */
-async function makeDueExports({ store, clock }: UpkeepParts): Promise<number> {
+async function makeDueExports({ store, writes, clock }: Pass): Promise<number> {
   const due = await findIds(
     store.db,
     sql`status = 'INTERVALSCHEDULED' and next_due_at <= ${await clock(store.db)}`,
   );
   let made = 0;
   for (const { id, workspace_id: workspaceId } of due)
-    if (await store.write((trx) => makeNext(trx, { id, workspaceId, clock }))) made += 1;
+    if (await writes.write(workspaceId, (trx) => makeNext(trx, { id, workspaceId, clock }))) made += 1;
   return made;
 }
 
 type Scheduled = { readonly id: string; readonly workspaceId: string; readonly clock: Clock };
 
 async function makeNext(trx: Transaction, { id, workspaceId, clock }: Scheduled): Promise<boolean> {
-  if (!(await lockExportsOf(trx, workspaceId))) return false;
   const now = await clock(trx);
   const schedule = await trx
     .selectFrom('exports')

@@ -9,15 +9,14 @@ import { addMs, type Clock } from './clock.ts';
 /** The worker of the run aborts the upload itself, if it lives. */
 const SETTLE_MS = 15_000;
 const RETRY_MS = 60_000;
-/** Then the upload is left to the rules of the bucket. */
-const LAST_MS = 3_600_000;
+/** Then the upload is given up. */
+export const LAST_MS = 3_600_000;
 
-/** Of rows of runs by this name. By the clock of the database: it concerns nothing but what is kept for how long. */
+/** Of rows of runs by this name. */
 export function hasLeftUpload(row: 'r') {
   const name = (column: string) => sql.ref(`${row}.${column}`);
   return sql<boolean>`(${name('status')} in ('FAILED', 'CANCELLED', 'TIMEDOUT')
-    and ${name('progress')} -> 'pendingUpload' is not null
-    and ${name('finished_at')} > now() - make_interval(secs => ${LAST_MS / 1000}))`;
+    and ${name('progress')} -> 'pendingUpload' is not null)`;
 }
 
 export type LeftUpload = {

@@ -16,7 +16,7 @@ export function createExportUpkeep(): ExportUpkeep {
     schedule: { everyMinutes: 1, data: {} },
     async run(_, { store, log }) {
       if (known === undefined) return;
-      const done = await keepExports({ store, clock: databaseClock, rules: known });
+      const done = await keepExports({ store, clock: databaseClock, rules: known, log });
       if (Object.values(done).some((count) => count > 0))
         log.info(done, 'interrupted runs, expired exports and due schedules were handled');
     },

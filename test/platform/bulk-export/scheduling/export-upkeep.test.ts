@@ -1,10 +1,21 @@
 // What happens by time alone: leases of dead workers, attempts that do not end, exports that take too long, and schedules.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DomainError } from '../../../../src/base/domain-error.ts';
+import { createLog } from '../../../../src/base/log.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import { replaceCredentials } from '../../../../src/platform/bulk-export/destinations/destinations.ts';
 import { keepExports } from '../../../../src/platform/bulk-export/scheduling/export-upkeep.ts';
 import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
-import { renewLease } from '../../../../src/platform/bulk-export/scheduling/run-lease.ts';
+import { createCheckpoints, renewLease } from '../../../../src/platform/bulk-export/scheduling/run-lease.ts';
+import { openDatabase, standardLimits } from '../../../../src/platform/store/database.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
-import { createExportScene, EXPORTS, type ExportScene, exportOf } from '../export-scene.ts';
+import {
+  createExportScene,
+  EXPORTS,
+  type ExportScene,
+  type ExportTenant,
+  exportOf,
+} from '../export-scene.ts';
 
 const HOUR_MS = 3_600_000;
 const RULES = {
@@ -24,7 +35,10 @@ beforeEach(async () => {
   await sql`delete from exports`.execute(scene.api.database.owner.db);
 });
 
-const keep = (rules = RULES) => keepExports({ store: scene.api.database.store, clock: scene.clock, rules });
+const logged: string[] = [];
+const log = createLog('info', { write: (line) => void logged.push(line) });
+const keep = (rules = RULES) =>
+  keepExports({ store: scene.api.database.store, clock: scene.clock, rules, log });
 const claimed = async (): Promise<ClaimedRun> => {
   const limits = { maxExports: 15, maxRuns: 45 };
   const found = await claimRun(scene.api.database.store, { clock: scene.clock, limits });
@@ -53,7 +67,7 @@ describe('an attempt', () => {
     for (const worker of ['dead', 'other'])
       expect(await claimRun(store, { clock: scene.clock, limits, worker })).toBeDefined();
     const isDead = (worker: string): boolean => worker === 'dead';
-    const keepHere = () => keepExports({ store, clock: scene.clock, rules: RULES, isDead });
+    const keepHere = () => keepExports({ store, clock: scene.clock, rules: RULES, log, isDead });
     expect([(await keepHere()).interrupted, (await keepHere()).interrupted]).toEqual([1, 0]);
     expect((await scene.runsOf(id)).map(({ status }) => status)).toEqual(['CREATED', 'RUNNING']);
   });
@@ -167,4 +181,92 @@ describe('a schedule', () => {
     expect(done.reduce((sum, { scheduled }) => sum + scheduled, 0)).toBe(1);
     expect(await childrenOf(id)).toHaveLength(1);
   });
+});
+
+describe('a workspace whose exports cannot be kept', () => {
+  const addDue = async (tenant: ExportTenant): Promise<string> => {
+    const start = (await scene.clock(scene.api.database.store.db)).toISOString();
+    const schedule = exportOf(tenant, 1, { start_time: start, end_time: null, interval_hours: 1 });
+    return (await scene.ask('POST', EXPORTS, schedule, tenant)).body.id;
+  };
+  const isMade = async (id: string): Promise<boolean> => {
+    const rows = scene.api.database.owner.db.selectFrom('exports').select('id').where('source_id', '=', id);
+    return (await rows.execute()).length > 0;
+  };
+
+  it('is left alone while somebody else changes them, and the others are kept', async () => {
+    const other = await scene.addTenant();
+    const [first, second] = [await addDue(scene), await addDue(other)];
+    scene.pass(HOUR_MS + 11 * 60_000);
+    await scene.api.database.owner.write(async (trx) => {
+      await sql`select from workspaces where id = ${scene.workspaceId} for no key update`.execute(trx);
+      expect((await keep()).scheduled).toBe(1);
+    });
+    expect([await isMade(first), await isMade(second)]).toEqual([false, true]);
+    expect((await keep()).scheduled).toBe(1);
+  });
+
+  it('is named in one line of the log, and the others are kept', async () => {
+    const other = await scene.addTenant();
+    const [first, second, third] = [await addDue(scene), await addDue(scene), await addDue(other)];
+    scene.pass(HOUR_MS + 11 * 60_000);
+    const { connection, owner } = scene.api.database;
+    const limits = { ...standardLimits, lockMs: 100 };
+    const store = openDatabase({ connection, limits, maxConnections: 2, onError: () => undefined });
+    const before = logged.length;
+    await owner.write(async (trx) => {
+      await sql`select from exports where id in (${first}, ${second}) for update`.execute(trx);
+      const done = await keepExports({ store, clock: scene.clock, rules: RULES, log });
+      expect(done.scheduled).toBe(1);
+    });
+    await store.close();
+    expect(logged.slice(before).map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ msg: expect.stringContaining('not kept'), workspaces: [scene.workspaceId] }),
+    ]);
+    expect([await isMade(first), await isMade(third)]).toEqual([false, true]);
+    expect((await keep()).scheduled).toBe(2);
+  });
+
+  it('ends the pass where it is the database that is away', async () => {
+    await addDue(scene);
+    scene.pass(HOUR_MS + 11 * 60_000);
+    const { store } = scene.api.database;
+    const away = new DomainError('unavailable', 'The database is not available: try again');
+    const write = () => Promise.reject(away);
+    const broken = { ...store, db: store.db, write } as unknown as typeof store;
+    await expect(keepExports({ store: broken, clock: scene.clock, rules: RULES, log })).rejects.toBe(away);
+  });
+});
+
+it('an upload that was not aborted for an hour is given up, and the credentials that were kept for it go', async () => {
+  const id = await scene.addExport(1);
+  const { api, clock } = scene;
+  const run = await claimed();
+  const pending = { key: 'a', token: 't', uploadId: 'left' };
+  await createCheckpoints(api.database.store, run, clock).beginUpload(pending);
+  await scene.ask('PATCH', `${EXPORTS}/${id}`, {});
+  const next = { access_key_id: 'AKIANEXT', secret_access_key: new Secret('the next secret') };
+  const parts = { vault: api.vault, workspaceId: scene.workspaceId };
+  await api.database.owner.write((trx) => replaceCredentials({ ...parts, trx }, scene.destinationId, next));
+  const versions = async (): Promise<number> => {
+    const rows = api.database.owner.db.selectFrom('export_credentials').select('version');
+    return (await rows.where('destination_id', '=', scene.destinationId).execute()).length;
+  };
+  const finished = await clock(api.database.owner.db);
+  await sql`update export_runs set finished_at = ${finished} where id = ${run.runId}`.execute(
+    api.database.owner.db,
+  );
+  scene.pass(HOUR_MS - 60_000);
+  await keep();
+  expect(await versions()).toBe(2);
+  scene.pass(2 * 60_000);
+  const before = logged.length;
+  await keep();
+  expect(await versions()).toBe(1);
+  expect(logged.slice(before).join('')).toContain('is given up: a rule of the bucket');
+  const { body } = await scene.ask('GET', `${EXPORTS}/${id}/runs`);
+  expect(body[0].metadata.result.pending_upload).toBeNull();
+  // Once.
+  await keep();
+  expect(logged.slice(before)).toHaveLength(1);
 });
