@@ -45,7 +45,8 @@ async function exportOnce(): Promise<number> {
       },
     },
     {
-      ...{ traces: createRunPages(postgresTraceStore), db: store.db, signal: new AbortController().signal },
+      ...{ traces: createRunPages(postgresTraceStore), db: store.db, cancelBy: store.db },
+      signal: new AbortController().signal,
       checkpoints: {
         load: async () => progress,
         beginUpload: async () => undefined,

@@ -75,6 +75,7 @@ async function exportDays(
         ...{
           traces: createRunPages(postgresTraceStore),
           db: source.db,
+          cancelBy: source.db,
           signal: new AbortController().signal,
           limits,
         },

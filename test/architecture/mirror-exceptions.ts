@@ -21,6 +21,11 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
   'src/platform/bulk-export/scheduling/held-credentials.ts':
     'test/platform/bulk-export/scheduling/run-ending.test.ts',
+  'src/platform/bulk-export/scheduling/given-up-uploads.ts':
+    'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
+  'src/platform/bulk-export/scheduling/workspace-writes.ts':
+    'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
+  'src/platform/store/postgres/statement-ending.ts': 'test/platform/traces/queries/run-pages.test.ts',
   'src/platform/bulk-export/scheduling/left-uploads.ts':
     'test/platform/bulk-export/worker/export-worker.test.ts',
   'src/platform/bulk-export/scheduling/run-lease.ts':

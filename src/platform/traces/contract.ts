@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Secret } from '../../base/secret.ts';
 import { mintKey } from '../identity/api-key.ts';
 import type { Database, Reader, Transaction } from '../store/database.ts';
+import type { StatementEnding } from '../store/postgres/statement-ending.ts';
 import type { Fixed } from '../store/sql.ts';
 
 declare module '../store/tables.ts' {
@@ -81,8 +82,11 @@ export async function revokeTraceToken(trx: Transaction, deploymentId: string): 
 
 /** Whole runs in pages, for exports. The order is that of the starts of runs, and of their ids among equal ones. */
 export type RunPages = {
-  /** One snapshot of the database. Throws InvalidInput for a filter that is none. */
-  readPage(db: Database, query: RunPageQuery): Promise<RunPage>;
+  /**
+   * One snapshot of the database, whose statements are cancelled with the signal of `ending`. Throws InvalidInput for a filter that is none,
+   * and RunTooLarge.
+   */
+  readPage(db: Database, query: RunPageQuery, ending?: StatementEnding): Promise<RunPage>;
   /** The JSON of a stored payload. Throws a RangeError where it has more than `maxBytes`. */
   unpack(stored: Buffer, maxBytes: number): Buffer | Promise<Buffer>;
 };
@@ -101,7 +105,23 @@ export type RunPageQuery = {
   readonly maxRows: number;
   /** Of the payloads as they are stored: the page ends with the run that reaches it. */
   readonly maxBytes: number;
+  /** Of the payloads of one run as they are stored; no limit when absent. */
+  readonly maxRunBytes?: number;
 };
+
+/** The payloads of a run have more bytes than a query of pages takes of one run: not all of them were read. */
+export class RunTooLarge extends Error {
+  override readonly name = 'RunTooLarge';
+  readonly runId: string;
+  /** With which the limit was passed. */
+  readonly field: RunPageColumn;
+
+  constructor(runId: string, field: RunPageColumn) {
+    super('the payloads of a run have more bytes than are read of one run');
+    this.runId = runId;
+    this.field = field;
+  }
+}
 
 /** `next`: with which the query continues; absent where nothing follows. A page without runs may have one. */
 export type RunPage = {

@@ -330,7 +330,7 @@ async function addExport(scene: Scene): Promise<string> {
     ...{ bulk_export_destination_id: await addDestination(scene), session_id: await addProject(scene) },
     ...{ start_time: '2026-01-01T00:00:00Z', end_time: '2026-01-03T00:00:00Z' },
   });
-  const quotas = { creationsPerHour: 250, schedules: 200 };
+  const quotas = { creationsPerHour: 100_000, schedules: 100_000 };
   const { id } = await api.database.owner.write((trx) =>
     createExport({ trx, workspaceId: tenant.workspaceId, clock: databaseClock, quotas }, given),
   );

@@ -42,7 +42,7 @@ declare module '../../store/tables.ts' {
       readonly window_start: Fixed<string>;
       readonly window_end: Fixed<string>;
       retry_number: Generated<number>;
-      /** Attempts that ended with their worker, which cost no retry. */
+      /** Attempts that ended with their worker or gave others their place, which cost no retry. */
       interruptions: Generated<number>;
       errors: NullableJson<Readonly<Record<string, string>>>;
       progress: NullableJson<RunProgress>;

@@ -45,10 +45,14 @@ export function isFinal(status: ExportStatus): boolean {
   return Object.hasOwn(FINAL, status);
 }
 
-/** How an attempt of a run ended. `interrupted`: its worker was stopped or died, or the database was away. */
+/**
+ * How an attempt of a run ended. `interrupted`: its worker was stopped or died, or the database was away. `preempted`: another workspace
+ * waited for its place.
+ */
 export type AttemptEnd =
   | { readonly is: 'completed' }
   | { readonly is: 'interrupted'; readonly waits?: true }
+  | { readonly is: 'preempted' }
   | { readonly is: 'failed'; readonly isRetryable: boolean; readonly message: string };
 
 export type AttemptConsequence = {
@@ -65,6 +69,7 @@ export function decideAfterAttempt(
   { retryNumber, maxRetries }: { readonly retryNumber: number; readonly maxRetries: number },
 ): AttemptConsequence {
   if (end.is === 'completed') return { move: 'complete', isRetry: false, waits: false };
+  if (end.is === 'preempted') return { move: 'requeue', isRetry: false, waits: false };
   if (end.is === 'interrupted') return { move: 'requeue', isRetry: false, waits: end.waits ?? false };
   const isLast = !end.isRetryable || retryNumber >= maxRetries;
   return { move: isLast ? 'fail' : 'requeue', isRetry: !isLast, waits: !isLast };

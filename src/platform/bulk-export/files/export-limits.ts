@@ -7,6 +7,8 @@ export type ExportLimits = {
   /** Of a group of rows, before it is compressed: one with a larger row has that row alone. */
   readonly groupRows: number;
   readonly groupBytes: number;
+  /** Of the payloads of one run, without compression: they are held at once. */
+  readonly runBytes: number;
   /** A file ends with the group of rows that reaches one of them. */
   readonly fileRows: number;
   readonly fileBytes: number;
@@ -19,6 +21,7 @@ const MIB = 1024 * 1024;
 export const standardLimits: ExportLimits = {
   ...{ pageRows: 2_000, pageBytes: 8 * MIB },
   ...{ groupRows: 2_000, groupBytes: 16 * MIB },
+  runBytes: 256 * MIB,
   ...{ fileRows: 500_000, fileBytes: 256 * MIB },
   silenceMs: 30_000,
 };

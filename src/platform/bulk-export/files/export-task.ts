@@ -35,9 +35,16 @@ export type ExportMeans = {
   readonly traces: RunPages;
   /** Of a pool whose statements may take minutes; a page is a transaction of it. */
   readonly db: Database;
+  /** Of another pool, whose statements are short: by it, a page that is not waited for any more is cancelled. */
+  readonly cancelBy: Database;
   readonly checkpoints: RunCheckpoints;
   readonly signal: AbortSignal;
+  /** Whether others need the place of the run: it ends with the group of rows that it writes. */
+  readonly isPreempted?: () => boolean;
   /** Rows that were read by this attempt and those before it, also those of a file that is not complete. */
   readonly onProgress?: (progress: { readonly rows: number }) => void;
   readonly limits?: Partial<ExportLimits>;
 };
+
+/** `preempted`: the next attempt goes on behind the files of this one. */
+export type RunExportEnd = 'completed' | 'preempted';

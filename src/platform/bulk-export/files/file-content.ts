@@ -13,6 +13,8 @@ type Content = {
   readonly groups: GroupQueue;
   readonly limits: Pick<ExportLimits, 'fileRows' | 'fileBytes'>;
   readonly onRows: (rows: number) => void;
+  /** Whether the file ends with the group that was written last. */
+  readonly isEnding: () => boolean;
 };
 
 export class FileContent {
@@ -32,11 +34,11 @@ export class FileContent {
   }
 
   async *pieces(): AsyncGenerator<Uint8Array> {
-    const { format, groups, limits } = this.#content;
+    const { format, groups, limits, isEnding } = this.#content;
     const file = await createParquetFile(format);
     while (await groups.hasMore()) {
       yield* this.#count(this.#writeGroup(file));
-      if (this.#rows >= limits.fileRows || this.#bytes >= limits.fileBytes) break;
+      if (this.#rows >= limits.fileRows || this.#bytes >= limits.fileBytes || isEnding()) break;
     }
     yield* this.#count(writeOrFail(() => file.finish(), this.target.cursor));
   }

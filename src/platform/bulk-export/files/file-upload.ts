@@ -111,23 +111,34 @@ export async function isComplete(
 
 /**
  * Aborts what a killed attempt has left of an upload, as far as the credentials allow that: also one whose id was not stored any more.
- * Ends with the signal, and within seconds whatever the service lists: each request has its time, and all of them together.
+ * Ends with the signal, and within seconds whatever the service lists: each request has its time, and all of them together. False: the
+ * service did not respond to all of it, and may later.
  */
 export async function abortLeftUpload(
   { s3, client, object: { Bucket } }: DestinationBucket,
   { key: Key, uploadId }: PendingUpload,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
+  let isSettled = true;
+  const onError = (error: unknown): void => {
+    const { status } = readError(error);
+    if (status === undefined || status >= 500) isSettled = false;
+  };
   const all = within(signal ?? new AbortController().signal, LEFT_MS);
   const limit = () => ({ abortSignal: within(all, SHORT_MS) });
   const list = new s3.ListMultipartUploadsCommand({ Bucket, Prefix: Key, MaxUploads: MAX_LEFT });
-  const { Uploads = [] } = await client.send(list, limit()).catch(() => ({ Uploads: undefined }));
+  const { Uploads = [] } = await client.send(list, limit()).catch((error: unknown) => {
+    onError(error);
+    return { Uploads: undefined };
+  });
   const listed = Uploads.filter((one) => one.Key === Key).map(({ UploadId }) => UploadId);
   for (const UploadId of new Set([uploadId, ...listed])) {
-    if (UploadId === undefined || all.aborted) continue;
+    if (UploadId === undefined) continue;
+    if (all.aborted) return false;
     const abort = new s3.AbortMultipartUploadCommand({ Bucket, Key, UploadId });
-    await client.send(abort, limit()).catch(() => undefined);
+    await client.send(abort, limit()).catch(onError);
   }
+  return isSettled;
 }
 
 /** An object that is no file of the run: an attempt has written it whose rows are gone. */

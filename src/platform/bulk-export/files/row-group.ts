@@ -10,11 +10,8 @@ import {
   valueOf,
 } from './column-values.ts';
 import type { ExportColumn } from './export-columns.ts';
-import { ExportFailure } from './export-failure.ts';
 import type { ExportLimits } from './export-limits.ts';
-
-/** Of one value, without compression. */
-const MAX_VALUE_BYTES = 256 * 1024 * 1024;
+import { createUnpacking, type Unpacked, type UnpackPayloads } from './run-payloads.ts';
 
 export type RowGroup = {
   /** In the order of the columns. */
@@ -25,7 +22,7 @@ export type RowGroup = {
   readonly last: RunCursor;
 };
 
-type GroupLimits = Pick<ExportLimits, 'groupRows' | 'groupBytes'>;
+type GroupLimits = Pick<ExportLimits, 'groupRows' | 'groupBytes' | 'runBytes'>;
 
 export type GroupOptions = {
   readonly columns: readonly ExportColumn[];
@@ -36,8 +33,7 @@ export type GroupOptions = {
 
 export class RowGroups {
   readonly #columns: readonly ValueOf[];
-  readonly #payloads: readonly PayloadColumn[];
-  readonly #unpack: RunPages['unpack'];
+  readonly #unpackAll: UnpackPayloads;
   readonly #limits: GroupLimits;
   #values: ColumnValue[][] = [];
   #rows = 0;
@@ -46,8 +42,8 @@ export class RowGroups {
 
   constructor({ columns, project, unpack, limits }: GroupOptions) {
     this.#columns = columns.map((column) => valueOf(column, project));
-    this.#payloads = payloadColumns.filter((field) => columns.some(({ name }) => name === field));
-    this.#unpack = unpack;
+    const fields = payloadColumns.filter((field) => columns.some(({ name }) => name === field));
+    this.#unpackAll = createUnpacking({ fields, unpack, maxBytes: limits.runBytes });
     this.#limits = limits;
     this.#clear();
   }
@@ -87,39 +83,4 @@ export class RowGroups {
     const payloadOf = (field: PayloadColumn): string | Uint8Array | null => unpacked[field] ?? null;
     return this.#columns.map((value) => value(run, payloadOf));
   }
-
-  /** Most payloads are unpacked at once: to wait for each of them would take longer than to write them. */
-  #unpackAll(run: PagedRun): Unpacked | Promise<Unpacked> {
-    const unpacked: Partial<Record<PayloadColumn, string | Buffer>> = {};
-    const waiting: Promise<void>[] = [];
-    for (const field of this.#payloads) {
-      const stored = run[field];
-      if (stored === null || stored === undefined) continue;
-      const json = typeof stored === 'string' ? stored : this.#unpackOne(stored, run.id);
-      if (json instanceof Promise) waiting.push(json.then((bytes) => void (unpacked[field] = bytes)));
-      else unpacked[field] = json;
-    }
-    return waiting.length === 0 ? unpacked : Promise.all(waiting).then(() => unpacked);
-  }
-
-  #unpackOne(stored: Buffer, id: string): Buffer | Promise<Buffer> {
-    const fail = (error: unknown): never => {
-      throw toFailure(error, id);
-    };
-    try {
-      const json = this.#unpack(stored, MAX_VALUE_BYTES);
-      return json instanceof Promise ? json.catch(fail) : json;
-    } catch (error) {
-      return fail(error);
-    }
-  }
-}
-
-type Unpacked = Readonly<Partial<Record<PayloadColumn, string | Buffer>>>;
-
-function toFailure(cause: unknown, id: string): ExportFailure {
-  const limit = `${MAX_VALUE_BYTES / 1024 / 1024} MiB`;
-  return cause instanceof RangeError
-    ? new ExportFailure('resources', `A value of the trace run ${id} has more than ${limit}`, { cause })
-    : new ExportFailure('serialization', `A value of the trace run ${id} cannot be read`, { cause });
 }

@@ -2,8 +2,9 @@
 import { Readable } from 'node:stream';
 import { type DestinationBucket, openDestination } from '../destinations/bucket.ts';
 import { chooseColumns } from './export-columns.ts';
+import { ExportFailure } from './export-failure.ts';
 import { type ExportLimits, standardLimits } from './export-limits.ts';
-import type { ExportMeans, RunExportTask } from './export-task.ts';
+import type { ExportMeans, RunExportEnd, RunExportTask } from './export-task.ts';
 import { FileContent } from './file-content.ts';
 import { fileKey } from './file-key.ts';
 import { abortLeftUpload, isComplete, removeLeftObject, uploadFile } from './file-upload.ts';
@@ -22,21 +23,31 @@ const ATTEMPTS = 3;
  * Ends when the window is exported: a window without runs has no file. Throws an ExportFailure, what a checkpoint or the database has
  * thrown, or the reason of the signal, within seconds of it. Whatever it throws, no upload is left behind that the credentials let abort.
  */
-export async function exportRun(task: RunExportTask, means: ExportMeans): Promise<void> {
+export async function exportRun(task: RunExportTask, means: ExportMeans): Promise<RunExportEnd> {
   const { checkpoints, signal } = means;
   const limits = { ...standardLimits, ...means.limits };
   await using bucket = await openBucket(task, limits);
   let progress = await settleLeftUpload(bucket, checkpoints, await checkpoints.load(), signal);
   const columns = chooseColumns(task.fields);
-  const groups = new GroupQueue(readGroups({ task, columns, means, limits, after: progress.cursor }));
+  // A page that is read ahead ends with the attempt, however that ends.
+  const ended = new AbortController();
+  const reading = { ...means, signal: AbortSignal.any([signal, ended.signal]) };
+  const groups = new GroupQueue(
+    readGroups({ task, columns, means: reading, limits, after: progress.cursor }),
+  );
   const format = { columns, hasZone: task.formatVersion === 'v2_beta', compression: task.compression };
   const run = { task, means, limits, bucket, format, groups };
   try {
-    while (await groups.hasMore()) progress = await exportFile(run, progress);
+    while (await groups.hasMore()) {
+      progress = await exportFile(run, progress);
+      if (means.isPreempted?.() === true) return 'preempted';
+    }
   } finally {
+    ended.abort(new Error('nobody waits for the page any more'));
     await groups.close();
   }
   await removeLeftFile(bucket, checkpoints, progress);
+  return 'completed';
 }
 
 function openBucket(
@@ -46,14 +57,19 @@ function openBucket(
   return openDestination({ ...destination, attempts: ATTEMPTS, silenceMs });
 }
 
-/** For a run that nobody tries again: aborts the upload that a killed attempt has left, where the credentials allow that. */
+/**
+ * For a run that nobody tries again: aborts the upload that a killed attempt has left, where the credentials allow that. Throws an
+ * ExportFailure where the storage does not respond.
+ */
 export async function abandonUpload(
   destination: RunExportTask['destination'],
   pending: PendingUpload,
 ): Promise<void> {
   await using bucket = await openBucket({ destination }, standardLimits);
-  await abortLeftUpload(bucket, pending);
+  if (!(await abortLeftUpload(bucket, pending))) throw new ExportFailure('unavailable', NOT_ABORTED);
 }
+
+const NOT_ABORTED = 'The storage did not respond to the abort of an upload';
 
 type Run = {
   readonly task: RunExportTask;
@@ -66,11 +82,11 @@ type Run = {
 
 async function exportFile(run: Run, progress: RunProgress): Promise<RunProgress> {
   const { task, means, limits, bucket, format, groups } = run;
-  const { checkpoints, signal, onProgress } = means;
+  const { checkpoints, signal, onProgress, isPreempted: isEnding = () => false } = means;
   const key = fileKey(task.destination.config.prefix, task, progress.files.length);
   let { rows } = progress;
   const onRows = (more: number): void => onProgress?.({ rows: (rows += more) });
-  const content = new FileContent({ format, groups, limits, onRows });
+  const content = new FileContent({ format, groups, limits, onRows, isEnding });
   const body = Readable.from(content.pieces(), { highWaterMark: 1 });
   const failed = watchCheckpoints(checkpoints);
   await uploadFile({

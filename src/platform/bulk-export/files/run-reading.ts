@@ -1,18 +1,19 @@
 // The groups of rows of a run, read page by page as they are asked for.
 import { InvalidInput } from '../../../base/domain-error.ts';
 import { codeOf } from '../../store/database-error.ts';
-import type { RunCursor, RunPage, RunPageQuery } from '../../traces/contract.ts';
+import { type RunCursor, type RunPage, type RunPageQuery, RunTooLarge } from '../../traces/contract.ts';
 import { pageColumns } from './column-values.ts';
 import type { ExportColumn } from './export-columns.ts';
 import { ExportFailure } from './export-failure.ts';
 import type { ExportLimits } from './export-limits.ts';
 import type { ExportMeans, RunExportTask } from './export-task.ts';
 import { type RowGroup, RowGroups } from './row-group.ts';
+import { tooLarge } from './run-payloads.ts';
 
 type Reading = {
   readonly task: RunExportTask;
   readonly columns: readonly ExportColumn[];
-  readonly means: Pick<ExportMeans, 'traces' | 'db' | 'signal'>;
+  readonly means: Pick<ExportMeans, 'traces' | 'db' | 'cancelBy' | 'signal'>;
   readonly limits: ExportLimits;
   /** The last run that the files have. */
   readonly after: RunCursor | undefined;
@@ -44,22 +45,25 @@ function toQuery({ task, columns, limits }: Reading): RunPageQuery {
   const { workspaceId, projectId, window, filter } = task;
   return {
     ...{ workspaceId, projectId, window, columns: pageColumns(columns) },
-    ...{ maxRows: limits.pageRows, maxBytes: limits.pageBytes },
+    ...{ maxRows: limits.pageRows, maxBytes: limits.pageBytes, maxRunBytes: limits.runBytes },
     ...(filter === undefined ? {} : { filter }),
   };
 }
 
-/** The database ends the statement itself, by its time limit, where nobody waits for it any more. */
-async function readPage(query: RunPageQuery, { traces, db, signal }: Reading['means']): Promise<RunPage> {
+/** Its statements are cancelled where nobody waits for them any more; that is not waited for. */
+async function readPage(
+  query: RunPageQuery,
+  { traces, db, cancelBy, signal }: Reading['means'],
+): Promise<RunPage> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    return await Promise.race([traces.readPage(db, query), aborted.promise]);
+    return await Promise.race([traces.readPage(db, query, { signal, cancelBy }), aborted.promise]);
   } catch (error) {
     signal.throwIfAborted();
-    throw toFailure(error);
+    throw toFailure(error, query);
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
@@ -68,7 +72,9 @@ async function readPage(query: RunPageQuery, { traces, db, signal }: Reading['me
 /** query_canceled, by the statement timeout. */
 const CANCELED = '57014';
 
-function toFailure(cause: unknown): unknown {
+function toFailure(cause: unknown, { maxRunBytes = 0 }: RunPageQuery): unknown {
+  if (cause instanceof RunTooLarge)
+    return tooLarge({ id: cause.runId, field: cause.field, maxBytes: maxRunBytes }, cause);
   if (cause instanceof InvalidInput)
     return new ExportFailure('serialization', 'The filter of the export is not valid', { cause });
   if (!(cause instanceof Error) || codeOf(cause.cause) !== CANCELED) return cause;

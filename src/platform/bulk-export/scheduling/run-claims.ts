@@ -7,7 +7,7 @@ import type { ExportField } from '../files/export-columns.ts';
 import type { DestinationConfig } from '../destinations/destination-schema.ts';
 import type { Compression, FormatVersion } from '../exports/export-rows.ts';
 import { addMs, type Clock } from './clock.ts';
-import { lockExportsOf } from './workspace-turn.ts';
+import { tryLockExportsOf } from './workspace-turn.ts';
 
 export type AdmissionLimits = {
   /** Exports of a workspace that run at once, and runs of an export. */
@@ -30,6 +30,8 @@ export type ClaimedRun = {
   readonly compression: Compression;
   readonly formatVersion: FormatVersion;
   readonly retryNumber: number;
+  /** Of its attempts before. */
+  readonly interruptions: number;
   readonly destinationId: string;
   readonly destinationConfig: DestinationConfig;
   /** 0: the credentials of this installation. */
@@ -50,9 +52,10 @@ type Claiming = {
 export async function claimRun(store: Store, claiming: Claiming): Promise<ClaimedRun | undefined> {
   const { clock, limits, worker = null } = claiming;
   const candidates = await findWorkspaces(store.db, await clock(store.db), limits);
-  for (const workspaceId of candidates) {
+  for (const { workspace_id: workspaceId } of candidates) {
     const claimed = await store.write(async (trx) => {
-      if (!(await lockExportsOf(trx, workspaceId))) return undefined;
+      // Whoever has the lock wakes the workers, and a look for runs follows every few seconds: others need not wait for it.
+      if (!(await tryLockExportsOf(trx, workspaceId))) return undefined;
       const now = await clock(trx);
       const found = await findRun(trx, { workspaceId, now, limits });
       return found && begin(trx, found, { now, worker });
@@ -61,6 +64,21 @@ export async function claimRun(store: Store, claiming: Claiming): Promise<Claime
   }
   return undefined;
 }
+
+/** Whether a workspace has a run that may begin, and none at work. */
+export async function hasWaitingWorkspace(
+  { db }: Pick<Store, 'db'>,
+  { clock, limits }: Pick<Claiming, 'clock' | 'limits'>,
+): Promise<boolean> {
+  const [first] = await findWorkspaces(db, await clock(db), limits);
+  return first?.at_work === 0;
+}
+
+type Candidate = {
+  readonly workspace_id: string;
+  /** Of its runs. */
+  readonly at_work: number;
+};
 
 /**
  * Where a run may begin, before any lock; those first that have the fewest at work, and of them those whose last turn was longest ago: a
@@ -71,8 +89,8 @@ async function findWorkspaces(
   db: Database,
   now: Date,
   { maxExports, maxRuns }: AdmissionLimits,
-): Promise<readonly string[]> {
-  const { rows } = await sql<{ workspace_id: string }>`
+): Promise<readonly Candidate[]> {
+  const { rows } = await sql<Candidate>`
     with working as (
       select workspace_id, export_id, count(*) as runs from export_runs where status = 'RUNNING' group by 1, 2
     ), busy as (
@@ -92,14 +110,14 @@ async function findWorkspaces(
         and (r.is_due or (e.status = 'CREATED' and coalesce(b.exports, 0) < ${maxExports}))
       group by 1
     )
-    select workspace_id
+    select workspace_id, (select coalesce(sum(w.runs), 0) from working w where w.workspace_id = q.workspace_id)::int as at_work
     from waiting q
-    order by (select coalesce(sum(w.runs), 0) from working w where w.workspace_id = q.workspace_id),
+    order by at_work,
       (select max(e.updated_at) from exports e
         where e.workspace_id = q.workspace_id and e.status not in ('CREATED', 'INTERVALSCHEDULED')) nulls first,
       since
     limit ${MAX_WORKSPACES}`.execute(db);
-  return rows.map(({ workspace_id: id }) => id);
+  return rows;
 }
 
 type FoundRun = {
@@ -115,6 +133,7 @@ type FoundRun = {
   readonly compression: Compression;
   readonly format_version: FormatVersion;
   readonly retry_number: number;
+  readonly interruptions: number;
   readonly credentials_version: number | null;
 };
 
@@ -126,7 +145,8 @@ async function findRun(
   const { workspaceId, now, limits } = where;
   const { rows } = await sql<FoundRun>`
     select r.id, r.workspace_id, r.export_id, r.destination_id, e.session_id, r.window_start, r.window_end,
-      e.filter, e.export_fields, e.compression, e.format_version, r.retry_number, r.credentials_version
+      e.filter, e.export_fields, e.compression, e.format_version, r.retry_number, r.interruptions,
+      r.credentials_version
     from exports e
     cross join lateral (
       select count(*) as runs from export_runs x where x.export_id = e.id and x.status = 'RUNNING'
@@ -193,6 +213,7 @@ async function begin(
     window: { from: found.window_start, to: found.window_end },
     ...{ filter: found.filter, fields: found.export_fields, compression: found.compression },
     ...{ formatVersion: found.format_version, retryNumber: found.retry_number },
+    interruptions: found.interruptions,
     destinationConfig: JSON.parse(destination.config) as DestinationConfig,
   };
 }

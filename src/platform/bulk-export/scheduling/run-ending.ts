@@ -44,16 +44,20 @@ export async function endAttempt(
   const { move, isRetry, waits } = decideAfterAttempt(end, { retryNumber, maxRetries: rules.maxRetries });
   const status = moveRun(run.status, move);
   if (status === undefined) return undefined;
+  const pauseOf = (): number => {
+    if (end.is === 'preempted') return 0;
+    return waits ? rules.retryDelayMs : pauseAfter(run.interruptions, rules);
+  };
   await trx
     .updateTable('export_runs')
     .set({
       ...{ status, lease_id: null, lease_until: null, attempt_at: null, updated_at: now },
       ...(end.is === 'failed' ? { errors: withError(retryNumber, end.message) } : {}),
-      ...(end.is === 'interrupted' ? { interruptions: sql<number>`interruptions + 1` } : {}),
+      ...(end.is === 'interrupted' || end.is === 'preempted'
+        ? { interruptions: sql<number>`interruptions + 1` }
+        : {}),
       ...(isRetry ? { retry_number: retryNumber + 1 } : {}),
-      ...(move === 'requeue'
-        ? { due_at: addMs(now, waits ? rules.retryDelayMs : pauseAfter(run.interruptions, rules)) }
-        : { finished_at: now }),
+      ...(move === 'requeue' ? { due_at: addMs(now, pauseOf()) } : { finished_at: now }),
     })
     .where('id', '=', runId)
     .execute();

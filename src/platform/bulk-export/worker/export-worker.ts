@@ -5,7 +5,8 @@ import type { Notifications } from '../../store/postgres/notifications.ts';
 import { releaseCredentials } from '../scheduling/held-credentials.ts';
 import { claimLeftUpload, type LeftUpload, settleLeftUpload } from '../scheduling/left-uploads.ts';
 import { keepExports, type UpkeepRules } from '../scheduling/export-upkeep.ts';
-import { type AdmissionLimits, claimRun } from '../scheduling/run-claims.ts';
+import { type AdmissionLimits, claimRun, hasWaitingWorkspace } from '../scheduling/run-claims.ts';
+import { choosePreempted, heldFor } from './place-sharing.ts';
 import { type AttemptParts, type RunningAttempt, startAttempt } from './run-attempt.ts';
 import type { WorkerIdentity } from './worker-identity.ts';
 
@@ -20,6 +21,9 @@ export type WorkerParts = Omit<AttemptParts, 'rules'> & {
   /** Runs at once. */
   readonly places: number;
   readonly intervalMs?: number;
+  /** For how long an attempt keeps its place although others wait, the first time, and for how long these wait at least. */
+  readonly holdMs?: number;
+  readonly waitMs?: number;
 };
 
 export type ExportWorker = {
@@ -30,6 +34,9 @@ export type ExportWorker = {
 
 const INTERVAL_MS = 2_000;
 const UPKEEP_MS = 5_000;
+const HOLD_MS = 60_000;
+/** Another worker may have a free place. */
+const WAIT_MS = 5_000;
 
 export async function openExportWorker(parts: WorkerParts): Promise<ExportWorker> {
   const worker = new Worker(parts);
@@ -46,6 +53,8 @@ class Worker implements ExportWorker {
   #loop: Promise<void> | undefined;
   #upkeptMs = Number.NEGATIVE_INFINITY;
   #isAway = false;
+  /** Since when a workspace was seen to wait for a place. */
+  #waitingMs: number | undefined;
   #cleaning: Promise<void> | undefined;
 
   constructor(parts: WorkerParts) {
@@ -97,6 +106,7 @@ class Worker implements ExportWorker {
     try {
       await this.#keep();
       await this.#takeRuns();
+      await this.#sharePlaces();
       if (this.#isAway) log.info('the exports can be read again');
       this.#isAway = false;
     } catch (error) {
@@ -111,7 +121,7 @@ class Worker implements ExportWorker {
     this.#upkeptMs = nowMs;
     const { store, clock, rules, identity, log } = this.#parts;
     const isDead = identity && { isDead: (worker: string) => identity.isDead(worker) };
-    const done = await keepExports({ store, clock, rules, ...isDead });
+    const done = await keepExports({ store, clock, rules, log, ...isDead });
     if (Object.values(done).some((count) => count > 0))
       log.info(done, 'interrupted runs, expired exports and due schedules were handled');
     // Not waited for: a bucket may not respond.
@@ -140,6 +150,21 @@ class Worker implements ExportWorker {
     }
   }
 
+  /** A workspace without a run at work gets one of the places that others have had for long. */
+  async #sharePlaces(): Promise<void> {
+    const { store, clock, limits, places, log, holdMs = HOLD_MS, waitMs = WAIT_MS } = this.#parts;
+    const held = [...this.#attempts.values()].map((attempt) => ({ ...toPlace(attempt), attempt }));
+    const isBusy = held.length >= places && !held.some(({ attempt }) => attempt.isPreempted);
+    const nowMs = performance.now();
+    const chosen = isBusy ? choosePreempted(held, { nowMs, holdMs }) : undefined;
+    const isAwaited = chosen !== undefined && (await hasWaitingWorkspace(store, { clock, limits }));
+    this.#waitingMs = isAwaited ? (this.#waitingMs ?? nowMs) : undefined;
+    if (chosen === undefined || this.#waitingMs === undefined || nowMs - this.#waitingMs < waitMs) return;
+    const { workspaceId: workspace, exportId, runId } = chosen.attempt.claimed;
+    log.info({ workspace, export: exportId, run: runId }, 'a run is requeued: another workspace waits');
+    chosen.attempt.preempt(heldFor(chosen, holdMs) / 2);
+  }
+
   async #takeRuns(): Promise<void> {
     const { store, clock, limits, places, identity } = this.#parts;
     while (!this.#closing.signal.aborted && this.#attempts.size < places) {
@@ -153,4 +178,8 @@ class Worker implements ExportWorker {
       });
     }
   }
+}
+
+function toPlace({ claimed: { workspaceId, interruptions }, beganMs }: RunningAttempt) {
+  return { workspaceId, interruptions, beganMs };
 }

@@ -1,12 +1,12 @@
 // One attempt of a run: its lease is renewed as long as it works, and its end is stored. It stops when its time is over, when the lease is
-// lost, which a cancellation does too, and when the worker is closed.
+// lost, which a cancellation does too, when the worker is closed, and when a workspace waits for its place.
 import { setTimeout as delay } from 'node:timers/promises';
 import { DomainError } from '../../../base/domain-error.ts';
 import { describeBug, type Log } from '../../../base/log.ts';
 import type { Store } from '../../store/database.ts';
 import type { AttemptEnd, RunStatus } from '../exports/export-states.ts';
 import { ExportFailure } from '../files/export-failure.ts';
-import type { ExportMeans, RunExportTask } from '../files/export-task.ts';
+import type { ExportMeans, RunExportEnd, RunExportTask } from '../files/export-task.ts';
 import type { RunProgress } from '../files/run-progress.ts';
 import type { Clock } from '../scheduling/clock.ts';
 import { RUN_TIMED_OUT } from '../scheduling/export-upkeep.ts';
@@ -14,7 +14,7 @@ import { type ClaimedRun, LEASE_MS } from '../scheduling/run-claims.ts';
 import { endAttempt, type RetryRules } from '../scheduling/run-ending.ts';
 import { createCheckpoints, LeaseLost, renewLease } from '../scheduling/run-lease.ts';
 
-export type ExportRun = (task: RunExportTask, means: ExportMeans) => Promise<void>;
+export type ExportRun = (task: RunExportTask, means: ExportMeans) => Promise<RunExportEnd>;
 
 export type AttemptParts = {
   /** Of connections whose statements may take minutes, and of those whose statements may not. */
@@ -42,12 +42,17 @@ export type EndedAttempt = {
 
 export type RunningAttempt = {
   readonly claimed: ClaimedRun;
+  /** By a clock that is never set. */
+  readonly beganMs: number;
+  readonly isPreempted: boolean;
   /** Rows that are read. */
   readonly rows: number;
   /** Asks whether its lease is held, soon. */
   check(): void;
   /** `stopped`: the run is requeued. */
   stop(): void;
+  /** It ends with the rows that it writes, or after `graceMs` without them, and the run is requeued. */
+  preempt(graceMs: number): void;
   /** Never rejects. */
   readonly ended: Promise<void>;
 };
@@ -59,7 +64,7 @@ const RETRY_MS = 500;
 
 const UNKNOWN = 'The run failed for a reason that the log of the platform says';
 
-type StopReason = 'lost' | 'stopped' | 'timeout';
+type StopReason = 'lost' | 'stopped' | 'timeout' | 'preempted';
 
 export function startAttempt(claimed: ClaimedRun, parts: AttemptParts): RunningAttempt {
   const attempt = new Attempt(claimed, parts);
@@ -69,11 +74,14 @@ export function startAttempt(claimed: ClaimedRun, parts: AttemptParts): RunningA
 class Attempt implements RunningAttempt {
   readonly claimed: ClaimedRun;
   readonly ended: Promise<void>;
+  readonly beganMs = performance.now();
   rows = 0;
+  isPreempted = false;
   readonly #parts: AttemptParts;
   readonly #aborting = new AbortController();
   readonly #settled = new AbortController();
   #why: StopReason | undefined;
+  #grace: NodeJS.Timeout | undefined;
   #wake = Promise.withResolvers<void>();
   /** By the clock of this process, which began to count before that of the database did. */
   #heldUntil: number;
@@ -94,6 +102,12 @@ class Attempt implements RunningAttempt {
     this.#abort('stopped');
   }
 
+  preempt(graceMs: number): void {
+    if (this.isPreempted) return;
+    this.isPreempted = true;
+    this.#grace = setTimeout(() => this.#abort('preempted'), graceMs);
+  }
+
   #abort(why: StopReason): void {
     if (this.#aborting.signal.aborted) return;
     this.#why = why;
@@ -102,13 +116,12 @@ class Attempt implements RunningAttempt {
 
   async #run(): Promise<void> {
     const { log } = this.#parts;
-    const beganMs = performance.now();
     const timer = setTimeout(() => this.#abort('timeout'), this.#parts.rules.runTimeoutMs);
     const renewing = this.#keepLease();
     const added = { rows: 0, files: 0, bytes: 0 };
     try {
       const end = await this.#attempt(added);
-      const seconds = (performance.now() - beganMs) / 1000;
+      const seconds = (performance.now() - this.beganMs) / 1000;
       const outcome = end === undefined ? 'lost' : outcomeOf(end, await this.#store(end));
       this.#say(outcome, { end, seconds, added });
       this.#parts.onEnded({ outcome, seconds, ...added });
@@ -116,6 +129,7 @@ class Attempt implements RunningAttempt {
       log.error({ ...describeBug(error), ...this.#names() }, 'the end of a run of an export was not stored');
     } finally {
       clearTimeout(timer);
+      clearTimeout(this.#grace);
       this.#settled.abort();
       this.#wake.resolve();
       await renewing;
@@ -126,13 +140,14 @@ class Attempt implements RunningAttempt {
   async #attempt(added: { rows: number; files: number; bytes: number }): Promise<AttemptEnd | undefined> {
     const { signal } = this.#aborting;
     try {
-      const { pages, traces, exportRun, createTask } = this.#parts;
+      const { pages, store, traces, exportRun, createTask } = this.#parts;
       const task = await createTask(this.claimed);
-      await exportRun(task, {
-        ...{ traces, db: pages.db, signal, checkpoints: this.#checkpoints(added) },
+      const end = await exportRun(task, {
+        ...{ traces, db: pages.db, cancelBy: store.db, signal, checkpoints: this.#checkpoints(added) },
         onProgress: ({ rows }) => void (this.rows = rows),
+        isPreempted: () => this.isPreempted,
       });
-      return { is: 'completed' };
+      return { is: end };
     } catch (error) {
       if (error instanceof LeaseLost || this.#why === 'lost') return undefined;
       return this.#toEnd(error);
@@ -161,6 +176,7 @@ class Attempt implements RunningAttempt {
 
   #toEnd(error: unknown): AttemptEnd {
     if (this.#why === 'stopped') return { is: 'interrupted' };
+    if (this.#why === 'preempted') return { is: 'preempted' };
     if (this.#why === 'timeout') return { is: 'failed', isRetryable: true, message: RUN_TIMED_OUT };
     if (error instanceof ExportFailure)
       return { is: 'failed', isRetryable: error.isRetryable, message: error.message };
@@ -242,5 +258,5 @@ function outcomeOf(end: AttemptEnd, status: RunStatus | undefined): EndedAttempt
   if (status === undefined) return 'lost';
   if (status === 'COMPLETED') return 'completed';
   if (status === 'FAILED') return 'failed';
-  return end.is === 'interrupted' ? 'requeued' : 'retried';
+  return end.is === 'failed' ? 'retried' : 'requeued';
 }

@@ -2,6 +2,7 @@
 // its statements ends soon.
 import { InvalidInput } from '../../../base/domain-error.ts';
 import type { Database } from '../../store/database.ts';
+import { endWithSignal } from '../../store/postgres/statement-ending.ts';
 import { type PagedRun, type RunPage, type RunPageQuery, type RunPages, toCursor } from '../contract.ts';
 import { hasFeedback, readAllFeedbackStats } from '../feedback/feedback-stats.ts';
 import type { Filter } from '../filter/filter.ts';
@@ -14,15 +15,18 @@ const SLICE_MS = 3_600_000;
 
 export function createRunPages(store: Pick<TraceStore, 'readRunPage'>): RunPages {
   return {
-    async readPage(db, query) {
+    async readPage(db, query, ending) {
       const filter = query.filter === undefined ? undefined : toFilter(query.filter);
       const window = sliceOf(query);
-      const runs = await readSnapshot(db, async (trx) => {
-        const { filter: _, ...read } = query;
+      const read = async (trx: Database): Promise<readonly PagedRun[]> => {
+        const { filter: _, ...rest } = query;
         const given = filter === undefined ? {} : { filter };
-        const found = await store.readRunPage(trx, { ...read, ...given, window });
+        const found = await store.readRunPage(trx, { ...rest, ...given, window });
         return query.columns.has('feedback_stats') ? await addFeedback(trx, query.workspaceId, found) : found;
-      });
+      };
+      const runs = await readSnapshot(db, (trx) =>
+        ending === undefined ? read(trx) : endWithSignal(trx, ending, () => read(trx)),
+      );
       return { runs, ...nextOf(query, window, runs) };
     },
     unpack: unpackWithin,

@@ -2,7 +2,7 @@
 // times, and one run may have more of them than a page.
 import type { Database } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
-import { type PagedPayload, type PagedRun, type RunPageColumn, toCursor } from '../contract.ts';
+import { type PagedPayload, type PagedRun, type RunPageColumn, RunTooLarge, toCursor } from '../contract.ts';
 import type { RunPageRead } from '../trace-store.ts';
 import { payloadColumn, payloadFields } from './run-columns.ts';
 import { readPayload } from './run-payloads.ts';
@@ -93,19 +93,24 @@ function behind({ after }: RunPageRead) {
   return sql`and r.start_time >= ${start} and (r.start_time, r.id) > (${start}, ${after.id}::uuid)`;
 }
 
-/** Those that are null in the row are absent, or large. */
+/** Those that are null in the row are absent, or large. Throws RunTooLarge before more is held than the limit of one run. */
 async function readLarge(
   trx: Database,
-  { workspaceId, projectId }: RunPageRead,
+  { workspaceId, projectId, maxRunBytes = Number.POSITIVE_INFINITY }: RunPageRead,
   row: Row,
   payloads: readonly PayloadColumn[],
 ): Promise<Partial<PagedRun>> {
   const key = { session_id: projectId, ...toCursor(row) };
   const large: Partial<Record<PayloadColumn, Buffer>> = {};
+  let bytes = 0;
   for (const field of payloads) {
     if (row[field] !== null) continue;
     const pieces: Buffer[] = [];
-    for await (const piece of readPayload(trx, { workspaceId, run: key, field })) pieces.push(piece);
+    for await (const piece of readPayload(trx, { workspaceId, run: key, field })) {
+      bytes += piece.length;
+      if (bytes > maxRunBytes) throw new RunTooLarge(row.id, field);
+      pieces.push(piece);
+    }
     if (pieces.length > 0) large[field] = Buffer.concat(pieces);
   }
   return large;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { type AsyncBuffer, parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { destinationConfig } from '../../../../src/platform/bulk-export/destinations/destination-schema.ts';
+import type { RunExportEnd } from '../../../../src/platform/bulk-export/files/export-task.ts';
 import {
   exportRun,
   type ExportMeans,
@@ -27,7 +28,7 @@ export type ExportScene = {
   /** At a second of the day of the export. */
   add(runs: readonly (GivenPart & { readonly second: number })[]): Promise<readonly PlacedPart[]>;
   /** With the bytes of each file, by its key. */
-  run(more?: Partial<RunExportTask>, means?: Partial<ExportMeans>): Promise<void>;
+  run(more?: Partial<RunExportTask>, means?: Partial<ExportMeans>): Promise<RunExportEnd>;
 };
 
 export class MemoryCheckpoints {
@@ -87,6 +88,7 @@ export async function createScene(
         { ...task, ...more },
         {
           ...{ traces: createRunPages(postgresTraceStore), db: database.store.db, checkpoints },
+          cancelBy: database.owner.db,
           signal: new AbortController().signal,
           ...means,
         },

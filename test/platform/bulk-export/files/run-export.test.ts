@@ -33,6 +33,7 @@ beforeEach(async () => {
 const contentOf = (key: string): Buffer => s3.objects.get(`/traces/${key}`) ?? Buffer.alloc(0);
 const filesOf = () => scene.checkpoints.progress.files;
 const rowsOf = async () => (await Promise.all(filesOf().map(({ key }) => readRows(contentOf(key))))).flat();
+const inParts = { compression: 'none' } as const;
 const many = (count: number) =>
   Array.from({ length: count }, (_, second) => ({ second, values: { name: `n${second}` } }));
 
@@ -213,12 +214,43 @@ describe('the files of a run', () => {
   });
 });
 
+describe('a run whose payloads have more bytes together than are held of one', () => {
+  const value = (field: string) => [`${field}_json`, Buffer.from(JSON.stringify(field.repeat(200_000)))];
+  const five = Object.fromEntries(['inputs', 'outputs', 'extra', 'events', 'error'].map(value));
+
+  it('ends the export for reasons of resources, and names the column', async () => {
+    const [, run] = await scene.add([{ second: 1 }, { second: 2, values: { ...five, error: 'error' } }]);
+    const failure = await scene.run(inParts, { limits: { runBytes: 3_000_000 } }).catch((error) => error);
+    expect(failure).toMatchObject({ kind: 'resources', isRetryable: true });
+    expect(failure.message).toMatch(new RegExp(`trace run ${run?.id} have more than 2 MiB with \\w+:`));
+    expect([filesOf(), s3.uploads.keys]).toEqual([[], []]);
+  });
+
+  it('is exported without the columns that have them', async () => {
+    await scene.add([{ second: 1, values: { ...five, error: 'error' } }]);
+    await scene.run({ fields: ['id', 'inputs'] }, { limits: { runBytes: 3_000_000 } });
+    expect(await rowsOf()).toHaveLength(1);
+  });
+});
+
+describe('an export whose place others need', () => {
+  it('ends with the rows that it writes, and the next attempt goes on behind them', async () => {
+    await scene.add(many(7));
+    const limits = { pageRows: 4, groupRows: 3 };
+    const ends = [];
+    for (let attempt = 0; attempt < 4; attempt += 1)
+      ends.push(await scene.run({}, { limits, isPreempted: () => true }));
+    expect(ends).toEqual(['preempted', 'preempted', 'preempted', 'completed']);
+    expect(filesOf().map(({ rows }) => rows)).toEqual([3, 3, 1]);
+    expect((await rowsOf()).map(({ name }) => name)).toEqual(many(7).map(({ values: { name } }) => name));
+  });
+});
+
 /** So large that it is sent in parts. */
 const large = (second: number) => ({
   second,
   values: { inputs_json: Buffer.from(JSON.stringify(String(second).repeat(3 * 1024 * 1024))) },
 });
-const inParts = { compression: 'none' } as const;
 
 describe('an attempt that is killed', () => {
   const killed = new Error('killed');
@@ -285,9 +317,14 @@ describe('an attempt that is killed', () => {
     await scene.add([large(1), large(2)]);
     override = (_, query) => (query.has('uploadId') ? s3Error(403, 'AccessDenied') : undefined);
     await expect(scene.run(inParts)).rejects.toMatchObject({ kind: 'permissions' });
-    override = () => undefined;
     const { pendingUpload } = scene.checkpoints.progress;
     if (pendingUpload === undefined) throw new Error('nothing is pending');
+    // Not while the storage is away.
+    override = () => s3Error(500, 'InternalError');
+    await expect(abandonUpload(scene.task.destination, pendingUpload)).rejects.toMatchObject({
+      kind: 'unavailable',
+    });
+    override = () => undefined;
     await abandonUpload(scene.task.destination, pendingUpload);
     expect(s3.uploads.keys).toEqual([]);
   });

@@ -2,7 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExportTenant } from '../export-scene.ts';
 import { createExportScene, type ExportScene } from '../export-scene.ts';
-import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
+import {
+  claimRun,
+  type ClaimedRun,
+  hasWaitingWorkspace,
+} from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
+import { lockExportsOf } from '../../../../src/platform/bulk-export/scheduling/workspace-turn.ts';
 import { endAttempt } from '../../../../src/platform/bulk-export/scheduling/run-ending.ts';
 import type { AttemptEnd } from '../../../../src/platform/bulk-export/exports/export-states.ts';
 import { sql } from '../../../../src/platform/store/sql.ts';
@@ -86,6 +91,32 @@ describe('a run is taken', () => {
     for (let n = 0; n < 6; n += 1) order.push((await claim(limitsOf(15, 45)))?.exportId);
     expect(order).toEqual([first, third, second, third, first, third].map((id) => expect.stringMatching(id)));
   });
+});
+
+it('a run is taken at once of another workspace while somebody has the lock of the first one', async () => {
+  const tenant = await addTenantAlone();
+  const other = await scene.addTenant();
+  await scene.addExport(1, {}, tenant);
+  const second = await scene.addExport(1, {}, other);
+  const { store } = scene.api.database;
+  await store.write(async (trx) => {
+    await lockExportsOf(trx, tenant.workspaceId);
+    expect((await claim(limitsOf(15, 45)))?.exportId).toBe(second);
+    expect(await claim(limitsOf(15, 45))).toBeUndefined();
+  });
+  expect((await claim(limitsOf(15, 45)))?.workspaceId).toBe(tenant.workspaceId);
+});
+
+it('a workspace waits that has a run which may begin, and none at work', async () => {
+  const tenant = await addTenantAlone();
+  const isWaiting = (maxRuns = 45) =>
+    hasWaitingWorkspace(scene.api.database.store, { clock: scene.clock, limits: limitsOf(15, maxRuns) });
+  await scene.addExport(2, {}, tenant);
+  expect(await isWaiting()).toBe(true);
+  await claim(limitsOf(15, 45));
+  expect([await isWaiting(), await isWaiting(1)]).toEqual([false, false]);
+  await scene.addExport(1, {}, await scene.addTenant());
+  expect(await isWaiting(1)).toBe(true);
 });
 
 it('a worker with one place takes runs of each workspace in turn, also of one whose exports have just failed', async () => {

@@ -73,6 +73,16 @@ describe('a run that fails', () => {
   });
 });
 
+it('a run that has given its place to others waits for nothing, however often it has', async () => {
+  const id = await scene.addExport(1);
+  for (let n = 0; n < 8; n += 1) {
+    const run = await claimed();
+    expect(run.interruptions).toBe(n);
+    await end(run, { is: 'preempted' }, { ...RULES, maxRetries: 0 });
+  }
+  expect(await scene.runsOf(id)).toMatchObject([{ status: 'CREATED', retry_number: 0, errors: null }]);
+});
+
 it('a run whose worker is stopped begins again at once, and no retry is used', async () => {
   const id = await scene.addExport(1);
   for (let n = 0; n < 3; n += 1)

@@ -74,7 +74,7 @@ async function openWorker(more: Partial<WorkerParts> = {}): Promise<Opened> {
     onEnded: (one) => void ended.push(one),
     exportRun: (task, means) =>
       new Promise((resolve, reject) => {
-        const end = (error?: unknown): void => (error === undefined ? resolve() : reject(error));
+        const end = (error?: unknown): void => (error === undefined ? resolve('completed') : reject(error));
         means.signal.addEventListener('abort', () => reject(means.signal.reason), { once: true });
         calls.push({ task, means, end });
       }),
@@ -180,6 +180,45 @@ describe('a worker', () => {
     await using next = await openWorker();
     (await next.call(0)).end();
     await expect.poll(() => scene.statusOf(id), patience).toBe('COMPLETED');
+  });
+});
+
+describe('a worker whose places are all taken', () => {
+  const sharing = { holdMs: 100, waitMs: 0, places: 1 };
+
+  it('gives one to another workspace, and goes on with the first one afterwards, without a retry', async () => {
+    const slow = await scene.addExport(1);
+    const other = await scene.addTenant();
+    await using opened = await openWorker(sharing);
+    const first = await opened.call(0);
+    expect(first.task.exportId).toBe(slow);
+    const waiting = await scene.addExport(1, {}, other);
+    const second = await opened.call(1);
+    expect([second.task.exportId, first.means.isPreempted?.(), first.means.signal.aborted]).toEqual([
+      ...[waiting, true, true],
+    ]);
+    expect(await scene.runsOf(slow)).toMatchObject([{ status: 'CREATED', retry_number: 0, errors: null }]);
+    second.end();
+    const third = await opened.call(2);
+    expect(third.task.exportId).toBe(slow);
+    third.end();
+    await expect.poll(() => scene.statusOf(slow), patience).toBe('COMPLETED');
+  });
+
+  it('keeps them while no other workspace waits', async () => {
+    await scene.addExport(2);
+    let looks = 0;
+    const clock: WorkerParts['clock'] = (db) => {
+      looks += 1;
+      return scene.clock(db);
+    };
+    await using opened = await openWorker({ ...sharing, holdMs: 0, clock });
+    const { means, end } = await opened.call(0);
+    const before = looks;
+    await expect.poll(() => looks - before, patience).toBeGreaterThan(10);
+    expect(means.isPreempted?.()).toBe(false);
+    end();
+    await opened.call(1);
   });
 });
 

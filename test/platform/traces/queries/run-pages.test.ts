@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { PagedRun, RunPageColumn, RunPageQuery } from '../../../../src/platform/traces/contract.ts';
 import { InvalidInput } from '../../../../src/base/domain-error.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import { createRunPages } from '../../../../src/platform/traces/queries/run-pages.ts';
 import { postgresTraceStore } from '../../../../src/platform/traces/store/postgres-trace-store.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/platform-database.ts';
@@ -83,6 +84,34 @@ it('have the feedback of each run, however much there is', { timeout: 30_000 }, 
   const counts = found.map(({ feedback_stats: stats }) => stats && Object.keys(JSON.parse(stats)).length);
   expect(counts).toEqual([3_000, 3_000, undefined, 8_000]);
   expect(JSON.parse(found[1]?.feedback_stats ?? '')).toMatchObject({ k7: { n: 1, avg: 7, values: {} } });
+});
+
+it('are cancelled by the database when nobody waits for them any more', async () => {
+  const slow = createRunPages({
+    async readRunPage(trx) {
+      await sql`select pg_sleep(120)`.execute(trx);
+      return [];
+    },
+  });
+  const sleeping = async (): Promise<number> => {
+    const { rows } = await sql<{ pid: number }>`
+      select pid from pg_stat_activity where state = 'active' and query like 'select pg_sleep%'`.execute(
+      database.owner.db,
+    );
+    return rows.length;
+  };
+  const [aborting, cancelBy] = [new AbortController(), database.owner.db];
+  const reading = slow.readPage(database.store.db, queryOf(), { signal: aborting.signal, cancelBy });
+  const settled = reading.catch((error: unknown) => error);
+  await expect.poll(sleeping, { timeout: 10_000, interval: 20 }).toBe(1);
+  aborting.abort(new Error('cancelled'));
+  expect(await settled).toMatchObject({ kind: 'unavailable', cause: { code: '57014' } });
+  expect(await sleeping()).toBe(0);
+  // The connection serves others again.
+  expect((await readAll(queryOf())).sizes).toEqual([2, 2, 0]);
+  await expect(
+    pages.readPage(database.store.db, queryOf(), { signal: aborting.signal, cancelBy }),
+  ).rejects.toThrow('cancelled');
 });
 
 it('unpack payloads within a number of bytes', async () => {
