@@ -36,6 +36,7 @@ const PROXY_GROUND: readonly string[] = ['proxy/limits', 'proxy/record', 'proxy/
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   base: [],
   'base/http': ['base'],
+  'base/html': [],
   'base/archive': ['base'],
   policy: ['base', 'policy/authority', 'policy/match', 'policy/document'],
   'policy/authority': ['base'],

@@ -1,31 +1,11 @@
 // What is around the content of each page: the path that leads to it, its style, its script, and the policy that allows these two alone.
-import { createHash } from 'node:crypto';
 import type { ApiError, ErrorFormat } from '../contract/error-formats.ts';
-import { Html, html } from './html.ts';
+import { Html, html } from '../../../base/html/html.ts';
+import { pageFieldsOf } from '../../../base/html/page-fields.ts';
 import { SCRIPT } from './page-script.ts';
 import { STYLE } from './page-style.ts';
 
-/** A source of the policy. */
-function hashOf(text: string): string {
-  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-}
-
-export const pageFields: Readonly<Record<string, string>> = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    `style-src ${hashOf(STYLE)}`,
-    `script-src ${hashOf(SCRIPT)}`,
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join('; '),
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'same-origin',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-};
+export const pageFields: Readonly<Record<string, string>> = pageFieldsOf({ style: STYLE, script: SCRIPT });
 
 export type PageParts = {
   /** Of the window: a text of this program. */

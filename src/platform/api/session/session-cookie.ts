@@ -1,6 +1,7 @@
 // The cookie of a session. Over TLS its name has the prefix __Host-, which no other host, no path and no plain connection can
 // set; over plain HTTP on loopback browsers know no such prefix.
 import { DomainError } from '../../../base/domain-error.ts';
+import { cookieValues, formatCookie } from '../../../base/http/cookie.ts';
 import type { RequestHead } from '../../../base/http/request-head.ts';
 import { isFormToken, SESSION_MS } from '../../identity/sessions.ts';
 
@@ -10,11 +11,9 @@ export type PageRequest = { readonly head: RequestHead; readonly origin: string 
 /** Undefined without one. Throws for two: one of them was set by somebody else. */
 export function sessionIn({ head, origin }: PageRequest): string | undefined {
   if (origin === undefined) return undefined;
-  const prefix = `${nameOf(origin)}=`;
-  const pairs = head.values('cookie').flatMap((field) => field.split(';').map((pair) => pair.trim()));
-  const [own, another] = pairs.filter((pair) => pair.startsWith(prefix));
+  const [own, another] = cookieValues(head, nameOf(origin));
   if (another !== undefined) throw new DomainError('unauthenticated', TWO_COOKIES);
-  return own?.slice(prefix.length);
+  return own;
 }
 
 export function sessionCookie(origin: string, text: string): string {
@@ -49,6 +48,5 @@ function nameOf(origin: string): string {
 }
 
 function cookieOf(origin: string, value: string, seconds: number): string {
-  const secure = origin.startsWith('https:') ? '; Secure' : '';
-  return `${nameOf(origin)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+  return formatCookie({ name: nameOf(origin), value, seconds, isSecure: origin.startsWith('https:') });
 }

@@ -1,6 +1,6 @@
 // `/exports`: pages to look at bulk exports and their runs, for whoever is signed in.
 import { z } from '../../../base/schema.ts';
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import { onPage } from '../../api/pages/page-access.ts';
 import { frameErrors, pageFields, pageText } from '../../api/pages/page-frame.ts';
 import { defineRoute, type Route } from '../../api/route.ts';

@@ -1,7 +1,7 @@
 // An export: what was asked for, and its runs with their states, rows, retries, errors and files. Pure.
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import { formatTime } from '../../api/pages/page-time.ts';
-import { visibleText } from '../../api/pages/visible-text.ts';
+import { visibleText } from '../../../base/html/visible-text.ts';
 import type { ExportRow, RunRow } from '../exports/export-reading.ts';
 import { formatCount, stateOf } from './exports-page.ts';
 import type { Links } from './export-links.ts';

@@ -1,5 +1,5 @@
 // The exports of a workspace, as a table with what has come of their runs. Pure.
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import { formatTime } from '../../api/pages/page-time.ts';
 import type { countRuns, ExportRow } from '../exports/export-reading.ts';
 import type { Links } from './export-links.ts';

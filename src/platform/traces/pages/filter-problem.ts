@@ -1,7 +1,7 @@
 // A filter that is not one: what is wrong, and where in it. Pure.
 import type { FilterIssue } from '../filter/tokens.ts';
-import { type Html, html } from '../../api/pages/html.ts';
-import { visibleText } from '../../api/pages/visible-text.ts';
+import { type Html, html } from '../../../base/html/html.ts';
+import { visibleText } from '../../../base/html/visible-text.ts';
 
 /** Of the filter around a place. */
 const AROUND = 60;

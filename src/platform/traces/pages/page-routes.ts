@@ -8,7 +8,7 @@ import { downloadFields } from '../artifacts/attachment-route.ts';
 import { findProject, listProjects } from '../projects/projects.ts';
 import { unpackInPieces } from '../runs/payload.ts';
 import type { FoundRun, PayloadField, TraceStore } from '../trace-store.ts';
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import { onPage } from '../../api/pages/page-access.ts';
 import { frameErrors, pageFields, pageText } from '../../api/pages/page-frame.ts';
 import { createLinks, type Links } from './page-links.ts';
@@ -17,7 +17,7 @@ import { runsContent, sinceNames } from './runs-page.ts';
 import { findRunList } from './run-list-reading.ts';
 import { traceContent } from './trace-page.ts';
 import { findRun, readTrace } from './trace-reading.ts';
-import { visibleText } from '../../api/pages/visible-text.ts';
+import { visibleText } from '../../../base/html/visible-text.ts';
 
 const shared = {
   tag: 'Pages of traces',

@@ -1,8 +1,8 @@
 // The projects of a workspace, as a table. Pure.
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import type { Links } from './page-links.ts';
 import { formatTime } from '../../api/pages/page-time.ts';
-import { visibleText } from '../../api/pages/visible-text.ts';
+import { visibleText } from '../../../base/html/visible-text.ts';
 
 export type ShownProject = {
   readonly id: string;

@@ -7,7 +7,7 @@ import { parseFilter } from '../filter/parser.ts';
 import { formatRunCursor, parseRunCursor } from '../queries/run-cursor.ts';
 import type { FoundRun, RunPlace, TraceStore } from '../trace-store.ts';
 import { filterProblem } from './filter-problem.ts';
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import { createLinks } from './page-links.ts';
 import type { RunList, Since } from './runs-page.ts';
 

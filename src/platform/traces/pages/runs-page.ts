@@ -1,10 +1,10 @@
 // The runs of a project that a filter finds, as a table with the newest first. Pure.
 import type { FoundRun } from '../trace-store.ts';
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import type { Links } from './page-links.ts';
 import { formatDuration, formatTime, microsecondsOf } from '../../api/pages/page-time.ts';
 import { hiddenWorkspace, pageLinks } from './projects-page.ts';
-import { visibleText } from '../../api/pages/visible-text.ts';
+import { visibleText } from '../../../base/html/visible-text.ts';
 
 export const sinceNames = ['all', '1h', '1d', '7d', '30d'] as const;
 export type Since = (typeof sinceNames)[number];

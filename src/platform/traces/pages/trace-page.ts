@@ -1,12 +1,12 @@
 // One trace: the tree of its runs with their times, and beside it the run that is chosen. Pure.
 import type { FoundRun, PayloadField } from '../trace-store.ts';
-import { type Html, html } from '../../api/pages/html.ts';
+import { type Html, html } from '../../../base/html/html.ts';
 import { layOutJson } from './json-layout.ts';
 import type { Links } from './page-links.ts';
 import { formatDuration, formatTime, microsecondsOf } from '../../api/pages/page-time.ts';
 import { durationOf, formatCost, runName, tagList } from './runs-page.ts';
 import type { TreeRow, TreeRun } from './run-tree.ts';
-import { formatBytes, visibleText } from '../../api/pages/visible-text.ts';
+import { formatBytes, visibleText } from '../../../base/html/visible-text.ts';
 
 export type ShownPayload = {
   /** The JSON, or its beginning. */

@@ -6,7 +6,7 @@ import { newestKey, signedAddress } from '../artifacts/signed-address.ts';
 import { listBriefFeedback } from '../feedback/feedback.ts';
 import { unpackInPieces } from '../runs/payload.ts';
 import type { FoundRun, PayloadField, RunPlace, TraceStore } from '../trace-store.ts';
-import { cutText } from '../../api/pages/visible-text.ts';
+import { cutText } from '../../../base/html/visible-text.ts';
 import { toTree, type TreeRun } from './run-tree.ts';
 import type { ChosenRun, ShownPayload, Trace } from './trace-page.ts';
 

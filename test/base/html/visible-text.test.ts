@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutText, formatBytes, visibleText } from '../../../../src/platform/api/pages/visible-text.ts';
+import { cutText, formatBytes, visibleText } from '../../../src/base/html/visible-text.ts';
 
 const show = (text: string, isBlock = false): string => String(visibleText(text, { max: 1_000, isBlock }));
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { html } from '../../../../src/platform/api/pages/html.ts';
+import { html } from '../../../src/base/html/html.ts';
 
 it('a template escapes texts, and keeps what other templates have made', () => {
   const inner = html`<b>${'<i>&"\''}</b>`;
