@@ -10,7 +10,7 @@ import { checkClients } from './doctor/client-trust.ts';
 import { type Finding, failed, ok } from './doctor/finding.ts';
 import { type Reply, askProbe } from './doctor/proxied-request.ts';
 import { checkUrl } from './doctor/url-checks.ts';
-import { type AskedRequest, parseAskedUrl } from './rules/explanation.ts';
+import { type AskedRequest, parseAskedUrl } from '../sidecar/explanation.ts';
 import { caFiles, readConfig } from './settings.ts';
 
 /** Exit code 0 if no check failed, 1 if one did, 2 for invalid input. */

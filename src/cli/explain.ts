@@ -18,7 +18,8 @@ import {
   type ProxySettings,
   explain,
   parseAskedUrl,
-} from './rules/explanation.ts';
+} from '../sidecar/explanation.ts';
+import { explanationRows, shownUrl } from '../sidecar/explanation-rows.ts';
 import { recognize } from './rules/proxy-config-file.ts';
 import { readConfig } from './settings.ts';
 
@@ -89,31 +90,13 @@ function compile({ from, document }: Asked, { allowWildcards, reservedHost }: Co
 
 const PLACEHOLDER: Secret = new Secret('placeholder');
 
-/** Without the query, which may hold a credential. */
-function shownUrl({ scheme, authority, target }: AskedRequest): string {
-  return `${scheme}://${authority.text}${target.replace(/\?.*$/, '')}`;
-}
-
 function toJson(request: AskedRequest, from: string, explanation: Explanation): string {
   const { method } = request;
   return `${JSON.stringify({ method, url: shownUrl(request), rules_of: from, ...explanation }, null, 2)}\n`;
 }
 
 function toText(request: AskedRequest, from: string, explanation: Explanation): string {
-  const { outcome, reason, entry, headers, masked, refusal, conditions } = explanation;
-  const rows: (readonly [string, string])[] = [
-    ['request', `${request.method} ${shownUrl(request)}`],
-    ['rules of', from],
-    ['outcome', outcome],
-    ['reason', reason],
-    ...(entry ? [['entry', `${entry.list}[${entry.index}]`] as const] : []),
-    ...(headers ? [['headers', headers.join(', ')] as const] : []),
-    ...(masked && outcome !== 'refused'
-      ? [['masked in', masked === 'body' ? 'headers and body' : 'headers'] as const]
-      : []),
-    ...(refusal ? [['error', `${refusal.code}: ${refusal.message}`] as const] : []),
-    ...(refusal?.hint === undefined ? [] : [['hint', refusal.hint] as const]),
-    ...conditions.map((condition) => ['if', condition] as const),
-  ];
+  const [asked, ...decided] = explanationRows(request, explanation);
+  const rows = [asked, ['rules of', from] as const, ...decided].filter((row) => row !== undefined);
   return rows.map(([label, text]) => `${label.padEnd(10)}${text}\n`).join('');
 }

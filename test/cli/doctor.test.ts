@@ -9,7 +9,7 @@ import { clockFinding } from '../../src/cli/doctor.ts';
 import { readAuthority } from '../../src/cli/ca.ts';
 import { type Reply, askProbe } from '../../src/cli/doctor/proxied-request.ts';
 import { bypassFinding, requestFindings } from '../../src/cli/doctor/url-checks.ts';
-import { parseAskedUrl } from '../../src/cli/rules/explanation.ts';
+import { parseAskedUrl } from '../../src/sidecar/explanation.ts';
 import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch } from '../support/scratch.ts';
 import { type Finished, program, runToEnd, spawnSallyport } from '../support/spawned-process.ts';

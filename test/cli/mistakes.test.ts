@@ -12,7 +12,7 @@ import {
   refuseUnknownGuards,
   unknownVariableWarnings,
 } from '../../src/cli/unknown-variables.ts';
-import { parseAskedUrl } from '../../src/cli/rules/explanation.ts';
+import { parseAskedUrl } from '../../src/sidecar/explanation.ts';
 import { headerValueError, parseSecretTemplate } from '../../src/policy/document/header-rules.ts';
 import { parseHostPattern } from '../../src/policy/match/host-pattern.ts';
 import { type RefusalCode, refusalCatalogue, refuse } from '../../src/proxy/refusal.ts';

@@ -12,7 +12,7 @@ import { systemRoots } from '../../tls/system-roots.ts';
 import type { ReadAuthority } from '../ca.ts';
 import { entriesHiding } from '../client/no-proxy.ts';
 import { explainFor } from '../explain.ts';
-import type { AskedRequest, Explanation } from '../rules/explanation.ts';
+import type { AskedRequest, Explanation } from '../../sidecar/explanation.ts';
 import { type Finding, failed, ok, skipped } from './finding.ts';
 import { headThroughTunnel, type Reply } from './proxied-request.ts';
 

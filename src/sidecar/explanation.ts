@@ -1,16 +1,16 @@
 // Explains what the rules decide about one request, in the order in which the data path decides. Sends nothing and resolves
 // no name: what depends on the address of a name is a condition.
-import type { Address } from '../../base/address.ts';
-import { type Authority, parseAuthority } from '../../policy/authority/authority.ts';
-import type { Cover, Decision, Policy } from '../../policy/policy.ts';
-import { neverForwarded } from '../../proxy/gate/request-plan.ts';
-import { type RefusalCode, refuse } from '../../proxy/refusal.ts';
+import type { Address } from '../base/address.ts';
+import { type Authority, parseAuthority } from '../policy/authority/authority.ts';
+import type { Cover, Decision, Policy } from '../policy/policy.ts';
+import { neverForwarded } from '../proxy/gate/request-plan.ts';
+import { type RefusalCode, refuse } from '../proxy/refusal.ts';
 import {
   type EgressRules,
   isPortOpen,
   mayInjectCleartext,
   refuseAddress,
-} from '../../proxy/upstream/address-guard.ts';
+} from '../proxy/upstream/address-guard.ts';
 
 export type AskedRequest = {
   readonly method: string;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { explain, parseAskedUrl } from '../../../src/cli/rules/explanation.ts';
-import { Secret } from '../../../src/base/secret.ts';
-import { compileProxyConfig } from '../../../src/policy/compile.ts';
-import { parseProxyConfig } from '../../../src/policy/document/proxy-config.ts';
-import { closedEgress } from '../../support/closed-egress.ts';
+import { explain, parseAskedUrl } from '../../src/sidecar/explanation.ts';
+import { Secret } from '../../src/base/secret.ts';
+import { compileProxyConfig } from '../../src/policy/compile.ts';
+import { parseProxyConfig } from '../../src/policy/document/proxy-config.ts';
+import { closedEgress } from '../support/closed-egress.ts';
 
 const headers = [{ name: 'Authorization', type: 'workspace_secret', value: 'Bearer {KEY}' }];
 const document = {
