@@ -11,7 +11,13 @@ export type Access = {
   readonly rejection: AdminResponse | undefined;
 };
 
-export type AccessGuard = { check(head: RequestHead): Access };
+export type AccessGuard = {
+  check(head: RequestHead): Access;
+  /** As `check` of a head without the token, whatever token it has. */
+  rejectForm(head: RequestHead): AdminResponse | undefined;
+  /** Undefined: the candidate is the token. */
+  rejectToken(candidate: string): AdminResponse | undefined;
+};
 
 export function createAccessGuard(options: {
   readonly token: Secret;
@@ -29,6 +35,11 @@ export function createAccessGuard(options: {
       if (code !== undefined) return { token: found, rejection: adminError(code) };
       return { token: found, rejection: found === 'wrong' ? rejectToken(waitMs) : undefined };
     },
+    rejectForm(head) {
+      const code = checkForm(head, hosts);
+      return code === undefined ? undefined : adminError(code);
+    },
+    rejectToken: (candidate) => (token.equals(candidate) ? undefined : rejectToken(wrongTokens.take())),
   };
 }
 

@@ -9,7 +9,9 @@ import type { Secret } from '../base/secret.ts';
 import { createAccessGuard } from './access-guard.ts';
 import { adminError } from './admin-errors.ts';
 import { type AdminRecord, UnauthenticatedRecords } from './admin-records.ts';
-import { type AdminScope, handleRequest } from './request-pipeline.ts';
+import type { PageScope } from './page/page-request.ts';
+import type { SessionClock } from './page/page-sessions.ts';
+import { type AdminExchange, type AdminScope, handleRequest } from './request-pipeline.ts';
 import { routes } from './routes.ts';
 import type { AdminTarget } from './target.ts';
 import { WriteGate, type WriteLimits } from './write-gate.ts';
@@ -21,6 +23,8 @@ export type AdminApiOptions = {
   record(entry: AdminRecord): void;
   isRecordBlocked(): boolean;
   readonly log: Log;
+  /** Of the sessions of the page. */
+  readonly clock?: SessionClock;
 };
 
 export type AdminApiLimits = WriteLimits & {
@@ -43,10 +47,11 @@ export function createAdminApi(
   authenticate: (socket: Duplex) => void,
 ) {
   const scope = toScope(target, options, limits);
+  const pages = new Pages(scope, options.clock);
   const server = new HttpServer({
     limits: { ...limits, headMs: limits.requestMs },
     log: options.log,
-    handle: (exchange) => handle(scope, exchange, authenticate),
+    handle: (exchange) => handle({ scope, pages }, exchange, authenticate),
     reject: (kind) => adminError(kind),
   });
   return {
@@ -66,18 +71,58 @@ export function createAdminApi(
 }
 
 async function handle(
-  scope: AdminScope,
+  { scope, pages }: { readonly scope: AdminScope; readonly pages: Pages },
   exchange: Exchange,
   authenticate: (socket: Duplex) => void,
 ): Promise<HttpResponse> {
   const { head, body, socket } = exchange;
-  const response = await handleRequest(scope, {
+  const asked: AdminExchange = {
     ...exchange,
     client: socket.remoteAddress,
     onAuthenticated: () => authenticate(socket),
-  });
+  };
+  const response = isOfPage(head) ? await pages.handle(asked) : await handleRequest(scope, asked);
   return { ...response, isLast: !head.isOriginForm || !body.isComplete };
 }
+
+/** What lists the routes for programs leads people to the page. */
+function isOfPage({ target, values }: Exchange['head']): boolean {
+  return /^\/ui(?:[/?]|$)/.test(target) || (target === '/' && values('accept').join().includes('text/html'));
+}
+
+/** The page, which is loaded with the first request for it: most operators never ask. */
+class Pages {
+  readonly #scope: AdminScope;
+  readonly #clock: SessionClock;
+  #loading: Promise<(exchange: AdminExchange) => Promise<HttpResponse>> | undefined;
+
+  constructor(scope: AdminScope, clock: SessionClock = PROCESS_CLOCK) {
+    this.#scope = scope;
+    this.#clock = clock;
+  }
+
+  async handle(exchange: AdminExchange): Promise<HttpResponse> {
+    this.#loading ??= this.#load().catch((error: unknown) => {
+      // The next request tries again: there may have been no free file descriptor.
+      this.#loading = undefined;
+      throw error;
+    });
+    return (await this.#loading)(exchange);
+  }
+
+  async #load(): Promise<(exchange: AdminExchange) => Promise<HttpResponse>> {
+    const [{ handlePage }, { PageSessions, PageSession }] = await Promise.all([
+      import('./page/page-pipeline.ts'),
+      import('./page/page-sessions.ts'),
+    ]);
+    const sessions = new PageSessions(this.#clock);
+    const signInToken = new PageSession({ monotonic: 0, wall: 0 });
+    const scope: PageScope = { ...this.#scope, sessions, signInToken };
+    return (exchange) => handlePage(scope, exchange);
+  }
+}
+
+const PROCESS_CLOCK: SessionClock = { monotonic: () => performance.now(), wall: () => Date.now() };
 
 function toScope(target: AdminTarget, options: AdminApiOptions, limits: AdminApiLimits): AdminScope {
   const { token, hosts, log } = options;

@@ -1,6 +1,7 @@
 // What the admin API knows of the sidecar: a set of closures and the documents that pass through them.
 import type { Issue } from '../base/schema.ts';
 import type { Secret } from '../base/secret.ts';
+import type { PageTarget } from './page/page-target.ts';
 
 /** Why a change was not made. A message is a sentence for the operator that quotes no value. */
 export type Problem =
@@ -89,6 +90,8 @@ export type AdminTarget = {
   documentSchemas(): DocumentSchemas;
   isReady(): boolean;
   reloads(): Reloads;
+  /** Called with the first request for a page. */
+  loadPage(): Promise<PageTarget>;
   readonly caPem: string;
   /** Undefined: no such sandbox. */
   proxyConfig(id: string): ShownConfig | undefined;

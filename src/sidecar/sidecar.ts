@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { AdminServer } from '../admin/admin-server.ts';
+import type { PageTarget } from '../admin/page/page-target.ts';
 import { InputError, readInput } from '../base/input-error.ts';
 import { type Log, type LogSink, createFdSink, createLog, describeBug } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
@@ -212,7 +213,8 @@ export class Sidecar {
     const admin = await createAdminServer({
       loadTarget: async () => {
         const { createAdminTarget } = await import('./sandboxes/admin-target.ts');
-        return createAdminTarget(this.#sandboxes, ca.certificatePem, this.#reloads);
+        const target = createAdminTarget(this.#sandboxes, ca.certificatePem, this.#reloads);
+        return { ...target, loadPage: () => this.#loadPage() };
       },
       listen,
       token,
@@ -247,6 +249,12 @@ export class Sidecar {
     const leftMs = drainMs - (performance.now() - startedMs);
     await outlets.close(Math.max(leftMs, MIN_FORWARD_MS));
     await sink.close();
+  }
+
+  async #loadPage(): Promise<PageTarget> {
+    const { createPageTarget } = await import('./page/page-target.ts');
+    const { sink, outlets } = this.#parts;
+    return createPageTarget(this.#sandboxes, { reloads: this.#reloads, sink, outlets });
   }
 
   /** A change by the operator's files is recorded like a change by the admin API. */

@@ -8,6 +8,7 @@ import {
   type AdminServerOptions,
   createAdminServer,
 } from '../../src/admin/admin-server.ts';
+import type { PageTarget } from '../../src/admin/page/page-target.ts';
 import type { AdminTarget, Change, Expected, ShownSandbox } from '../../src/admin/target.ts';
 import { headerValues } from '../support/message-reader.ts';
 import { WireClient, type WireResponse } from '../support/wire-client.ts';
@@ -50,7 +51,7 @@ export async function createAdminScene(
     readonly listen?: AdminServerOptions['listen'];
     /** Replaces the function that stores the records. */
     readonly record?: AdminServerOptions['record'];
-  } & Pick<Partial<AdminServerOptions>, 'hosts' | 'limits'> = {},
+  } & Pick<Partial<AdminServerOptions>, 'hosts' | 'limits' | 'clock'> = {},
 ): Promise<AdminScene> {
   const calls: Call[] = [];
   const records: AdminRecord[] = [];
@@ -74,6 +75,7 @@ export async function createAdminScene(
     isRecordBlocked: () => isBlocked,
     log: createLog('debug', { write: (line) => void logLines.push(line) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
   });
   const { port } = server;
   return {
@@ -168,6 +170,14 @@ export function createGatedTarget(): {
   };
 }
 
+/** Of a sidecar without rules. */
+export const EMPTY_PAGE: PageTarget = {
+  sandboxes: () => ['default'],
+  explain: () => ({ isRefused: false, rows: [] }),
+  rules: () => ({ revision: 0, rules: [], callbacks: [] }),
+  state: () => [],
+};
+
 /** Has the sandbox `default` at revision 7, accepts everything and stores what it was given. */
 function createFakeTarget(calls: Call[]): AdminTarget {
   const isKnown = (id: string): boolean => id === 'default';
@@ -175,6 +185,7 @@ function createFakeTarget(calls: Call[]): AdminTarget {
     documentSchemas: () => ({ proxyConfig: {}, sandboxCreation: { properties: {} }, sandboxChange: {} }),
     isReady: () => true,
     reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
+    loadPage: async () => EMPTY_PAGE,
     caPem: CA_PEM,
     proxyConfig: (id) => (isKnown(id) ? { revision: 7, etag: '"e7"', document: { rules: [] } } : undefined),
     async applyProxyConfig(id, document, expected) {

@@ -3,6 +3,20 @@
 export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/admin/openapi/component-schemas.ts': 'test/admin/openapi/openapi.test.ts',
   'src/admin/openapi/operations.ts': 'test/admin/openapi/openapi.test.ts',
+  'src/base/html/common-style.ts': 'test/platform/traces/pages/page-routes.test.ts',
+  'src/sidecar/explanation-rows.ts': 'test/cli/explain.test.ts',
+  'src/sidecar/page/state-groups.ts': 'test/sidecar/page/page-target.test.ts',
+  'src/admin/page/explain-page.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/page-frame.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/page-request.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/page-routes.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/page-script.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/page-style.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/page-target.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/rules-page.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/sandbox-choice.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/sign-in.ts': 'test/admin/page/page-pipeline.test.ts',
+  'src/admin/page/state-page.ts': 'test/admin/page/page-pipeline.test.ts',
   'src/platform/bulk-export/pages/export-links.ts':
     'test/platform/bulk-export/pages/export-page-routes.test.ts',
   'src/platform/bulk-export/pages/export-page.ts':

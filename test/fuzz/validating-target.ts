@@ -25,6 +25,9 @@ export function createValidatingTarget(): AdminTarget {
     documentSchemas: () => ({ proxyConfig: {}, sandboxCreation: { properties: {} }, sandboxChange: {} }),
     isReady: () => true,
     reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
+    loadPage: async () => {
+      throw new Error('the page is no part of this target');
+    },
     caPem: '',
     proxyConfig: () => ({ revision: 7, etag: '"e7"', document: {} }),
     async applyProxyConfig(_, document, { etag = '"e7"' }) {

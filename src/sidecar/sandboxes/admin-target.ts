@@ -20,7 +20,11 @@ import { sandboxJsonSchemas, showLimits } from './sandbox-document.ts';
 import { DEFAULT } from './sandbox-rules.ts';
 import type { Entry, Sandboxes } from './sandboxes.ts';
 
-export function createAdminTarget(sandboxes: Sandboxes, caPem: string, reloads: Reloads): AdminTarget {
+export function createAdminTarget(
+  sandboxes: Sandboxes,
+  caPem: string,
+  reloads: Reloads,
+): Omit<AdminTarget, 'loadPage'> {
   const changes = new SandboxChanges(sandboxes, new DocumentParser(sandboxes.shared));
   const show = (entry: Entry): ShownSandbox => showSandbox(entry, sandboxes.default);
   const showChanged = ({ entry, token, warnings }: ChangedEntry) => ({
