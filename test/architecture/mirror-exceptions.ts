@@ -645,7 +645,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/store/test-sql.ts': 'test/platform/traces/store/postgres-trace-store.test.ts',
   'src/platform/traces/queries/run-fields.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-json.ts': 'test/platform/traces/queries/query-routes.test.ts',
-  'src/platform/traces/queries/run-page.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-query-schema.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-selection.ts': 'test/platform/traces/queries/query-routes.test.ts',
   'src/platform/traces/queries/run-stats-schema.ts': 'test/platform/traces/queries/query-routes.test.ts',
