@@ -3,6 +3,7 @@
 import { pipeline } from 'node:stream/promises';
 import { runOnClient, type Transaction } from '../database.ts';
 import type { Tables } from '../tables.ts';
+import { HexText } from './hex-text.ts';
 
 export type CopyValue =
   | string
@@ -40,8 +41,11 @@ export async function copyRows<T extends keyof Tables>(trx: Transaction, copy: C
     const failed: { error?: unknown } = {};
     const schema = isTemporary ? 'pg_temp' : 'public';
     const target = client.query(from(`copy ${schema}."${table}" (${names}) from stdin`));
+    const { stream } = client.connection;
+    // A write is counted until the system has its bytes.
+    const hex = new HexText(() => target.writableLength === 0 && stream.writableLength === 0);
     try {
-      await pipeline(() => toPieces(rows, failed), target, signal === undefined ? {} : { signal });
+      await pipeline(() => toPieces(rows, { failed, hex }), target, signal === undefined ? {} : { signal });
     } catch (error) {
       throw signal?.aborted === true ? signal.reason : (failed.error ?? error);
     }
@@ -58,13 +62,15 @@ async function loadCopyStreams() {
 /** Small enough to wait for the database often, and large enough for few packets. */
 const PIECE_CHARS = 64 * 1024;
 
-async function* toPieces(rows: Copy['rows'], failed: { error?: unknown }): AsyncGenerator<string | Buffer> {
+type Encoding = { readonly failed: { error?: unknown }; readonly hex: HexText };
+
+async function* toPieces(rows: Copy['rows'], { failed, hex }: Encoding): AsyncGenerator<string | Buffer> {
   try {
     let piece = '';
     for await (const row of rows) {
       if (row.some(isStreamed)) {
         if (piece !== '') yield piece;
-        yield* toStreamedLine(row);
+        yield* toStreamedLine(row, hex);
         piece = '';
         continue;
       }
@@ -84,32 +90,17 @@ async function* toPieces(rows: Copy['rows'], failed: { error?: unknown }): Async
 type PlainValue = Exclude<CopyValue, StreamedBytes>;
 
 /** A line in pieces: it may be larger than memory. */
-async function* toStreamedLine(row: readonly CopyValue[]): AsyncGenerator<string | Buffer> {
+async function* toStreamedLine(row: readonly CopyValue[], hex: HexText): AsyncGenerator<string | Buffer> {
   let separator = '';
   for (const value of row) {
     if (isStreamed(value)) {
       yield `${separator}${BYTES}`;
-      for await (const piece of value.bytes) yield toHex(piece);
+      for await (const piece of value.bytes) yield hex.of(piece);
     } else yield `${separator}${toText(value)}`;
     separator = '\t';
   }
   yield '\n';
 }
-
-/** The digits of all bytes at once: texts would wait for a collection of garbage, and be copied for the database. */
-function toHex(bytes: Uint8Array): Buffer {
-  const text = Buffer.allocUnsafeSlow(2 * bytes.length);
-  const digits = new Uint16Array(text.buffer);
-  for (let at = 0; at < bytes.length; at += 1) digits[at] = HEX_DIGITS[bytes[at] as number] as number;
-  return text;
-}
-
-/** The two digits of each byte, as they are in memory. */
-const HEX_DIGITS = new Uint16Array(
-  new TextEncoder().encode(
-    Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0')).join(''),
-  ).buffer,
-);
 
 function isStreamed(value: CopyValue): value is StreamedBytes {
   return typeof value === 'object' && value !== null && 'bytes' in value;

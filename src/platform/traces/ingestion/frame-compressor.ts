@@ -9,7 +9,8 @@ const WINDOW_LOG = 17;
 const COMPRESSORS = 2;
 
 const OPTIONS = {
-  chunkSize: 64 * 1024,
+  // A frame is one piece, or two where it does not fit into the rest of a chunk.
+  chunkSize: 2 * FRAME_BYTES,
   // More than a frame: a stream whose output is not read goes no further.
   readableHighWaterMark: 4 * FRAME_BYTES,
   params: {
@@ -22,8 +23,11 @@ const idle: ZstdCompress[] = [];
 const waiting: ((compressor: ZstdCompress) => void)[] = [];
 let made = 0;
 
-/** One frame with all of the text, which must stay as it is until then. */
-export async function compressFrame(text: Uint8Array): Promise<Buffer> {
+/**
+ * One frame with all of the text, which must stay as it is until then. Its pieces are parts of larger buffers: who holds them for long
+ * copies them.
+ */
+export async function compressFrame(text: Uint8Array): Promise<readonly Buffer[]> {
   const compressor = await take();
   try {
     return await compress(compressor, text);
@@ -54,7 +58,7 @@ function give(compressor: ZstdCompress): void {
   else if (!compressor.destroyed) idle.push(compressor);
 }
 
-function compress(compressor: ZstdCompress, text: Uint8Array): Promise<Buffer> {
+function compress(compressor: ZstdCompress, text: Uint8Array): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error | null | undefined): void => {
       if (error) reject(error);
@@ -67,8 +71,7 @@ function compress(compressor: ZstdCompress, text: Uint8Array): Promise<Buffer> {
       const pieces: Buffer[] = [];
       for (let piece: Buffer | null; (piece = compressor.read() as Buffer | null) !== null; )
         pieces.push(piece);
-      // A copy of what is a small part of a larger buffer.
-      resolve(Buffer.concat(pieces));
+      resolve(pieces);
     });
   });
 }

@@ -11,9 +11,7 @@ export class LargeValue {
   /** The text of the next frame, and how much of it is there. */
   #text: Buffer;
   #filled = 0;
-  #frames: Buffer[] = [];
-  #bytes = 0;
-  #held = 0;
+  readonly #frames: Buffer[] = [];
   /** Where it begins in the spool, once it is there. */
   #from: number | undefined;
 
@@ -49,17 +47,15 @@ export class LargeValue {
 
   /** Held as long as the memory allows it, and all in the spool from then on. */
   async #storeFrame(): Promise<void> {
-    const frame = await compressFrame(this.#text.subarray(0, this.#filled));
+    const pieces = await compressFrame(this.#text.subarray(0, this.#filled));
     this.#filled = 0;
-    this.#frames.push(frame);
-    this.#bytes += frame.length;
-    if (this.#from === undefined && this.#memory.take(this.#bytes - this.#held)) {
-      this.#held = this.#bytes;
-      return;
+    if (this.#from === undefined) {
+      const frame = Buffer.concat(pieces);
+      this.#frames.push(frame);
+      if (this.#memory.take(frame.length)) return;
+      this.#from = this.#memory.spooledBytes;
+      return this.#memory.spool(this.#frames.splice(0));
     }
-    this.#from ??= this.#memory.spooledBytes;
-    await this.#memory.spool(this.#frames);
-    this.#frames = [];
-    this.#bytes = 0;
+    await this.#memory.spool(pieces);
   }
 }

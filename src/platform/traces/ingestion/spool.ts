@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DomainError } from '../../../base/domain-error.ts';
-import { noteGarbage } from './turns/buffer-garbage.ts';
 import type { SpooledPayload } from '../runs/payload.ts';
 
 const READ_BYTES = 64 * 1024;
@@ -56,7 +55,6 @@ export class Spool {
       if (bytesRead === 0) throw new Error('a spooled payload ends too early');
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
-      noteGarbage(bytesRead);
     }
   }
 

@@ -130,10 +130,14 @@ it('what follows in the transaction fails with it', async () => {
 });
 
 it('stores bytes that come in pieces, and tables of the connection alone', async () => {
+  // Of sizes that the connection takes at once, and of such that it does not.
+  const parts = Array.from({ length: 60 }, (_, at) =>
+    Buffer.alloc([4_000, 1, 70_000, 150_000][at % 4] ?? 0, at),
+  );
   const pieces = async function* () {
-    for (let at = 0; at < 50; at += 1) yield Buffer.alloc(4_000, at);
+    yield* parts;
   };
-  const whole = Buffer.concat(Array.from({ length: 50 }, (_, at) => Buffer.alloc(4_000, at)));
+  const whole = Buffer.concat(parts);
   const tokens = ['workspace_id', 'sandbox', 'short_token', 'hash', 'expires_at'] as const;
   const stored = await database.store.write(async (trx) => {
     await sql`create temporary table sandbox_tokens (like public.sandbox_tokens including defaults) on commit drop`.execute(
