@@ -9,8 +9,14 @@ let collect: Collect | undefined;
 /** `minor`: the young generation alone. */
 export function collectHeap(type: 'minor' | 'major'): void {
   collect ??= findCollect();
+  // V8 lets the young generation grow when more than its size has survived collections, however many there were.
+  setFlagsFromString('--semi-space-growth-factor=1');
   collect({ type });
+  setFlagsFromString(`--semi-space-growth-factor=${GROWTH_FACTOR}`);
 }
+
+/** V8's own. */
+const GROWTH_FACTOR = 2;
 
 /** V8 shows it to contexts that are made while the flag is set: no switch of the process is needed. */
 function findCollect(): Collect {
