@@ -37,6 +37,7 @@ await new Promise((done) => pbkdf2('x', 'y', 100_000, 32, 'sha256', done));
 console.log(JSON.stringify({
   msg: 'report', args, text, version: process.versions.node, file: import.meta.url,
   threads: readdirSync('/proc/self/task').length, pool: process.env.UV_THREADPOOL_SIZE,
+  malloc: Object.keys(process.env).filter((name) => name.startsWith('MALLOC_')).sort(), flags: process.execArgv,
   debugger: url() ?? null, proto: Object.hasOwn(Object.prototype, '__proto__'),
   young: [youngAtStart, youngBytes()].map((bytes) => Math.round(bytes / 2 ** 20)),
   environmentInReport: 'environmentVariables' in process.report.getReport(),
@@ -124,6 +125,25 @@ describe('on a Node that is new enough', () => {
     const report = JSON.parse((await run(file, [], { env: { UV_THREADPOOL_SIZE: '5' } })).stdout);
     expect(report.pool).toBe('5');
     expect(report.threads).toBeLessThan(32);
+  });
+
+  it('has glibc give large blocks back where the platform serves, and leaves settings of the operator as they are', async () => {
+    await using scratch = await createScratch();
+    const file = await createPackage(scratch, { at: 'checkout', bundle: true });
+    const names = ['MALLOC_MMAP_THRESHOLD_', 'MALLOC_TRIM_THRESHOLD_'];
+    const options = { env: { MALLOC_MMAP_THRESHOLD_: '1000000' } };
+    const start = async (args: readonly string[], given = {}): Promise<object> =>
+      JSON.parse((await runToEnd(process.execPath, ['--no-deprecation', file, ...args], given)).stdout);
+    for (const args of [['platform'], ['platform', '--listen', '127.0.0.1:0']])
+      expect(await start(args)).toMatchObject({
+        args,
+        malloc: names,
+        flags: ['--no-deprecation'],
+        pool: '64',
+      });
+    for (const args of [['platform', 'init'], ['proxy'], []])
+      expect(await start(args)).toMatchObject({ args, malloc: [] });
+    expect(await start(['platform'], options)).toMatchObject({ malloc: names.slice(0, 1) });
   });
 
   const rows: readonly (Place & { readonly name: string; readonly loads: string })[] = [
