@@ -28,6 +28,20 @@ const manifest = JSON.parse(read('package.json'));
 const matches = (text: string, pattern: RegExp): readonly string[] =>
   [...text.matchAll(pattern)].map(([, found = '']) => found);
 
+const withoutCode = (text: string): string => text.replaceAll(/^```[^]*?^```$/gm, '');
+
+/** The anchors of its headings, as GitHub makes them. */
+function anchorsOf(text: string): readonly string[] {
+  const headings = matches(withoutCode(text), /^#+ (.+)$/gm);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  );
+}
+
 describe.each(documents)('%s', (name) => {
   const text = read(name);
 
@@ -39,6 +53,16 @@ describe.each(documents)('%s', (name) => {
     const exists = (file: string): boolean =>
       existsSync(join(projectRoot, dirname(name), file)) || existsSync(join(projectRoot, file));
     expect(files.filter((file) => !exists(file))).toEqual([]);
+  });
+
+  it('links only to headings that exist', () => {
+    const links = matches(withoutCode(text), /\]\(((?!https?:)[^)]*#[^)]+)\)/g);
+    const isThere = (link: string): boolean => {
+      const [file = '', anchor = ''] = link.split('#');
+      const target = file === '' ? name : join(dirname(name), file);
+      return anchorsOf(read(target)).includes(anchor);
+    };
+    expect(links.filter((link) => !isThere(link))).toEqual([]);
   });
 
   it('names only scripts that exist', () => {
@@ -149,7 +173,7 @@ describe('README.md', () => {
     expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120));
 
   it('has a valid example', () => {
-    const [example = ''] = matches(read('README.md'), /```json\n([^]*?)```/g);
+    const [example = ''] = matches(read('README.md'), /```json[^\n]*\n([^]*?)```/g);
     expect(parseProxyConfig(JSON.parse(example))).toMatchObject({ ok: true, warnings: [] });
   });
 });
