@@ -31,6 +31,7 @@ const NOT_FOLLOWED: Readonly<Record<string, string>> = {
   'docs/data-plane.md': 'needs a platform: test/interop/sandbox-clients.test.ts',
   'docs/deployment-gateway.md': 'needs a platform',
   'docs/deployments.md': 'needs a platform: npm run deploy:demo',
+  'docs/installation.md': 'needs the registry: test/bin/package.test.ts',
   'docs/platform.md': 'needs a platform: npm run platform:demo',
   'docs/platform-api.md': 'needs a platform: test/platform/every-route',
   'docs/sandboxes.md': 'needs a platform: npm run sandbox:demo',
