@@ -457,6 +457,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/api/client-address.ts': 'test/platform/api/server.test.ts',
   'src/platform/api/limits.ts': 'test/platform/api/server.test.ts',
   'src/platform/api/metrics-server.ts': 'test/platform/api/metrics.test.ts',
+  'src/platform/api/openapi/documents-operation.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/documents-page.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/documents.ts': 'test/platform/api/openapi.test.ts',
   'src/platform/api/openapi/openapi-components.ts': 'test/platform/api/openapi.test.ts',

@@ -272,6 +272,40 @@ describe('the page', () => {
     expect(fields['Content-Security-Policy']).toContain(`default-src 'none'; style-src 'sha256-${hash}'`);
   });
 
+  it('says how to authenticate, and defines the variables of its examples', () => {
+    const [, ways = ''] = /id="authentication">(.*?)<h2/s.exec(html) ?? [];
+    for (const sent of ['X-Api-Key: …', 'Authorization: Bearer …', 'X-Tenant-Id: …'])
+      expect(ways).toContain(`<code>${sent}</code>`);
+    const defined = new Set([...html.matchAll(/export (\w+)=/g)].map(([, name]) => name));
+    const lines = [...html.matchAll(/<pre>(curl [^<]*)<\/pre>/g)].map(([, line = '']) => line);
+    expect(lines.length).toBeGreaterThanOrEqual(operations.length);
+    for (const line of lines) {
+      expect(line).not.toMatch(/[{}](?!…|&)/);
+      const ofPath = /\$URL([^?&]*)/.exec(line)?.[1] ?? '';
+      const names = [...line.replace(ofPath, '').matchAll(/\$(\w+)/g)].map(([, name]) => name);
+      expect(names.filter((name) => !defined.has(name))).toEqual([]);
+    }
+  });
+
+  it('shows how each access is sent in its example', () => {
+    expect(html).toContain('curl -H &#34;X-Api-Key: $KEY&#34; &#34;$URL/api/v1/workspaces&#34;');
+    expect(html).toMatch(/curl [^<]*\?signature=\$KEY&#34;<\/pre>/);
+    expect(html).toContain('<pre>curl &#34;$URL/ok&#34;</pre>');
+    expect(html).toMatch(/-F NAME=@FILE|--data-binary @FILE/);
+  });
+
+  it('keeps parameters and responses apart, and gives each request a link to itself', () => {
+    for (const [, , { operationId }] of operations) {
+      const [, section = ''] =
+        new RegExp(`<article id="${operationId}">(.*?)</article>`, 's').exec(html) ?? [];
+      expect(section, operationId).toContain(`<a href="#${operationId}"`);
+      const parts = section.split('<h4>').map((part) => part.slice(0, part.indexOf('<')));
+      expect(parts.slice(1), operationId).toEqual(
+        section.includes('>Parameters<') ? ['Parameters', 'Responses', 'Example'] : ['Responses', 'Example'],
+      );
+    }
+  });
+
   it('has no markup of a schema in it', () => {
     const evil = toPage({ ...document, info: { ...document.info, title: '<b>"&' } });
     expect(evil.html).toContain('<title>&#60;b&#62;&#34;&#38;</title>');

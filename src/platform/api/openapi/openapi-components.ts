@@ -63,18 +63,18 @@ export const validationErrorSchema: JsonSchema = {
 
 /** Of each status that routes may have, the name and the description of the shared response. */
 const SHARED: Readonly<Record<number, readonly [name: string, description: string]>> = {
-  400: ['Unusable', 'Bad request'],
-  401: ['Unauthenticated', 'Missing or invalid key'],
+  400: ['Unusable', 'The request cannot be used; the detail says why'],
+  401: ['Unauthenticated', 'The key is missing, unknown, expired or revoked'],
   403: ['Forbidden', 'The key does not have the permission'],
-  404: ['NotFound', 'Not found'],
-  408: ['Timeout', 'It did not happen in the time that the request waits'],
-  409: ['Conflict', 'Conflict with the state of the resource'],
+  404: ['NotFound', 'There is none, or it is of another workspace or organization'],
+  408: ['Timeout', 'What the request waits for did not happen in time: send it again'],
+  409: ['Conflict', 'In conflict with the state of the resource; the detail says with what'],
   413: ['TooLarge', 'The request body is too large'],
   415: ['UnknownType', 'The request body is not JSON'],
   422: ['Invalid', 'Every issue of the request, each with its location'],
-  429: ['TooMany', 'Too many requests'],
+  429: ['TooMany', 'Too many requests: send it again after Retry-After'],
   431: ['HeadTooLarge', 'The path, the query and the header fields are larger than 16 KB'],
-  500: ['Unavailable', 'Internal error, or temporarily unavailable'],
+  500: ['Unavailable', 'An error of the server, or it is not available now: send it again after Retry-After'],
 };
 const RETRIED: ReadonlySet<string> = new Set(['429', '500']);
 export const sharedResponses: Readonly<Record<string, ResponseObject>> = Object.fromEntries(
@@ -113,24 +113,43 @@ export const sharedParameters: Readonly<Record<string, Parameter>> = {
   },
 };
 
+export type SecurityScheme = {
+  readonly type: 'apiKey' | 'http';
+  /** Of an apiKey, the name of the field or parameter. */
+  readonly name?: string;
+  readonly in?: 'header' | 'query';
+  readonly scheme?: 'bearer';
+  readonly description?: string;
+};
+
 // With the names that existing clients know. `Tenant ID` chooses a workspace beside a key, and is no credential.
-export const securitySchemes: Readonly<Record<string, unknown>> = {
+export const securitySchemes: Readonly<Record<string, SecurityScheme>> = {
   'API Key': {
     type: 'apiKey',
     in: 'header',
     name: 'X-Api-Key',
     description: 'A service key or a personal token',
   },
-  'Tenant ID': { type: 'apiKey', in: 'header', name: 'X-Tenant-Id', description: 'The workspace' },
+  'Tenant ID': {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Tenant-Id',
+    description: 'The workspace, beside a key that has several or none',
+  },
   'Bearer Auth': { type: 'http', scheme: 'bearer', description: 'The key, as Authorization' },
   'Sandbox Key': { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'The token of a sandbox' },
   'Sandbox Bearer': { type: 'http', scheme: 'bearer', description: 'The same, as Authorization' },
-  'Upload Signature': { type: 'apiKey', in: 'query', name: 'signature', description: 'Of an upload-url' },
+  'Upload Signature': {
+    type: 'apiKey',
+    in: 'query',
+    name: 'signature',
+    description: 'Part of an address to upload to, which the API gives',
+  },
   'Attachment Signature': {
     type: 'apiKey',
     in: 'query',
     name: 'signature',
-    description: 'Of an address in `s3_urls` of a run',
+    description: 'Part of an address in s3_urls of a run',
   },
 };
 

@@ -8,6 +8,7 @@ import {
   type Parameter,
   type Reference,
   type ResponseObject,
+  type SecurityScheme,
   problemSchema,
   requestId,
   responseReference,
@@ -26,9 +27,12 @@ import type { Route } from '../route.ts';
 export type OpenApiDocument = {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly tags: readonly { readonly name: string }[];
+  readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
+  };
 };
 
 export type Operation = {
@@ -172,7 +176,8 @@ function describe(
 }
 
 const DESCRIPTION =
-  'The response for an id of another workspace or organization is the same as for one that does not exist. Below ' +
+  'The HTTP API of the platform: organizations, keys, audit logs, deployments, sandboxes and traces. Send a key as X-Api-Key, or as ' +
+  'Authorization: Bearer; a key that has several workspaces names one by X-Tenant-Id. The response for an id of another workspace or organization is the same as for one that does not exist. Below ' +
   '/v1/ a field or a query parameter that is not described here is rejected, elsewhere it is ignored. Every response has X-Request-Id. Every error has a code, or issues that have a type.';
 
 /** What the server responds before it looks for a route, or to a method that the path does not have. */
