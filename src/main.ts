@@ -8,6 +8,7 @@ const commands: Readonly<Record<string, () => Promise<{ run(args: string[]): Pro
   explain: () => import('./cli/explain.ts'),
   doctor: () => import('./cli/doctor.ts'),
   status: () => import('./cli/status.ts'),
+  tail: () => import('./cli/records/tail.ts'),
   ca: () => import('./cli/ca.ts'),
   start: () => import('./cli/start.ts'),
   demo: () => import('./cli/demo.ts'),

@@ -75,16 +75,17 @@ export const destination: readonly Mutation[] = [
     invariant: 'I1',
     name: 'one cache of leaf contexts for all sandboxes',
     file: 'src/sidecar/sandboxes/sandbox.ts',
-    text: 'leaves: createLeafCache(this.ca, { max: MAX_LEAVES }),',
-    replacement: 'leaves: (Object(shared).leaves ??= createLeafCache(this.ca, { max: MAX_LEAVES })),',
+    text: 'leaves: createLeafCache(this.ca, { max: MAX_LEAVES, onIssued }),',
+    replacement:
+      'leaves: (Object(shared).leaves ??= createLeafCache(this.ca, { max: MAX_LEAVES, onIssued })),',
     breaks: 'the TLS session of a client in one sandbox is resumed in another',
   },
   {
     invariant: 'I1',
     name: 'the CA of the process signs for every sandbox',
     file: 'src/sidecar/sandboxes/sandbox.ts',
-    text: 'leaves: createLeafCache(this.ca, { max: MAX_LEAVES }),',
-    replacement: 'leaves: createLeafCache(shared.ca, { max: MAX_LEAVES }),',
+    text: 'leaves: createLeafCache(this.ca, { max: MAX_LEAVES, onIssued }),',
+    replacement: 'leaves: createLeafCache(shared.ca, { max: MAX_LEAVES, onIssued }),',
     breaks: 'a listener of one box is verified by the clients of another',
   },
   {

@@ -14,8 +14,8 @@ export const bounded: readonly Mutation[] = [
     invariant: 'I9',
     name: 'unauthenticated connections are not closed',
     file: 'src/proxy/accept/connection-budget.ts',
-    text: 'return unauthenticated.size + rejected.size > limits.maxWaiting || open.size > limits.maxOpen;',
-    replacement: 'return open.size > limits.maxOpen;',
+    text: 'unauthenticated.size + rejected.size > limits.maxWaiting || open.size > limits.maxOpen;',
+    replacement: 'open.size > limits.maxOpen;',
     breaks: 'silent connections use up the file descriptors of all',
   },
   {

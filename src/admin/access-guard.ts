@@ -20,26 +20,29 @@ export type AccessGuard = {
 };
 
 export function createAccessGuard(options: {
-  readonly token: Secret;
+  /** Undefined: no caller can have it. */
+  readonly token: Secret | undefined;
+  /** Without the token, Host may also be any address: no foreign page is found under one. */
+  readonly allowsAddresses?: boolean;
   /** Names, with or without a port, that the operator allows in Host. */
   readonly hosts: readonly string[];
   readonly wrongTokens: RateLimit;
 }): AccessGuard {
-  const { token, wrongTokens } = options;
-  const hosts = new Set(options.hosts.map((host) => host.toLowerCase()));
+  const { token, wrongTokens, allowsAddresses = false } = options;
+  const own = { hosts: new Set(options.hosts.map((host) => host.toLowerCase())), allowsAddresses };
   return {
     check(head) {
-      const found = checkToken(head, token);
+      const found = token === undefined ? 'absent' : checkToken(head, token);
       const waitMs = found === 'wrong' ? wrongTokens.take() : 0;
-      const code = checkForm(head, found === 'right' ? undefined : hosts);
+      const code = checkForm(head, found === 'right' ? undefined : own);
       if (code !== undefined) return { token: found, rejection: adminError(code) };
       return { token: found, rejection: found === 'wrong' ? rejectToken(waitMs) : undefined };
     },
     rejectForm(head) {
-      const code = checkForm(head, hosts);
+      const code = checkForm(head, own);
       return code === undefined ? undefined : adminError(code);
     },
-    rejectToken: (candidate) => (token.equals(candidate) ? undefined : rejectToken(wrongTokens.take())),
+    rejectToken: (candidate) => (token?.equals(candidate) ? undefined : rejectToken(wrongTokens.take())),
   };
 }
 
@@ -63,12 +66,14 @@ function checkToken(head: RequestHead, token: Secret): Access['token'] {
   return wrong === 0 && bearers.length <= 1 && keys.length <= 1 ? 'right' : 'wrong';
 }
 
-/** `hosts` is undefined for a caller with the token, who may use any name. */
-function checkForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): AdminErrorCode | undefined {
+type OwnHosts = { readonly hosts: ReadonlySet<string>; readonly allowsAddresses: boolean };
+
+/** `own` is undefined for a caller with the token, who may use any name. */
+function checkForm(head: RequestHead, own: OwnHosts | undefined): AdminErrorCode | undefined {
   if (head.version !== '1.1' && head.version !== '1.0') return 'version';
   if (!head.isFramedPlainly) return 'framing';
   if (head.host === undefined) return 'bad_host';
-  if (hosts !== undefined && !isOwnHost(head.host, hosts)) return 'foreign_host';
+  if (own !== undefined && !isOwnHost(head.host, own)) return 'foreign_host';
   return !head.isOriginForm || head.names.some((name) => PROXY_FIELD.test(name)) ? 'proxied' : undefined;
 }
 
@@ -76,7 +81,10 @@ function checkForm(head: RequestHead, hosts: ReadonlySet<string> | undefined): A
 const PROXY_FIELD = /^(?:via|forwarded|upgrade|x-forwarded-.*|proxy-.*)$/;
 const LOOPBACK = /^(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])$/;
 
-function isOwnHost(host: string, hosts: ReadonlySet<string>): boolean {
+const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
+
+function isOwnHost(host: string, { hosts, allowsAddresses }: OwnHosts): boolean {
   const name = host.replace(/:\d+$/, '');
+  if (allowsAddresses && ADDRESS.test(name)) return true;
   return LOOPBACK.test(name) || hosts.has(name) || hosts.has(host);
 }

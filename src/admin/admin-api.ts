@@ -11,6 +11,7 @@ import { adminError } from './admin-errors.ts';
 import { type AdminRecord, UnauthenticatedRecords } from './admin-records.ts';
 import type { PageScope } from './page/page-request.ts';
 import type { SessionClock } from './page/page-sessions.ts';
+import { Readers } from './records/record-stream.ts';
 import { type AdminExchange, type AdminScope, handleRequest } from './request-pipeline.ts';
 import { routes } from './routes.ts';
 import type { AdminTarget } from './target.ts';
@@ -33,6 +34,8 @@ export type AdminApiLimits = WriteLimits & {
   readonly requestMs: number;
   readonly keepAliveMs: number;
   readonly wrongTokensPerMinute: number;
+  /** Who may follow the records at once. */
+  readonly readers: number;
   /** Records of callers without the token; more are counted. */
   readonly unauthenticatedRecordsPerSecond: number;
 };
@@ -136,6 +139,7 @@ function toScope(target: AdminTarget, options: AdminApiOptions, limits: AdminApi
     guard: createAccessGuard({ token, hosts, wrongTokens: rateOf(limits.wrongTokensPerMinute, 60_000) }),
     findRoute: createRouteTable(routes),
     writes: new WriteGate(limits, now),
+    readers: new Readers(limits.readers),
     bodyBytes: limits.bodyBytes,
     unauthenticated: new UnauthenticatedRecords({ rate, log, record, isRecordBlocked }),
     log,

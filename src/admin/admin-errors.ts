@@ -49,6 +49,7 @@ const ERRORS = {
   expectation: [417, 'Expect holds something other than 100-continue: remove it'],
   foreign_host: [421, 'Without the token, Host must be localhost, a loopback address or in admin.hosts'],
   too_many_wrong_tokens: [429, 'Too many wrong tokens: correct the token; the right one is always accepted'],
+  too_many_readers: [429, 'Too many readers follow the records: end one of them'],
   too_many_writes: [429, 'Too many or too large writes to this sandbox: send fewer, and after Retry-After'],
   head_too_large: [431, 'The head of the request is too large: send fewer or shorter header fields'],
   client_gone: [499, 'The client left before its request was whole'],

@@ -30,6 +30,7 @@ const DEFAULTS: AdminLimits = {
   writesPerSecond: 100,
   stallMs: 30_000,
   wrongTokensPerMinute: 5,
+  readers: 8,
   unauthenticatedRecordsPerSecond: 10,
 };
 

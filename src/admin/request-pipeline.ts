@@ -7,12 +7,13 @@ import type { RequestHead } from '../base/http/request-head.ts';
 import { allowedMethods, type FindRoute } from '../base/http/route-table.ts';
 import { describeBug, type Log } from '../base/log.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
-import { toLocKey } from '../base/schema.ts';
+import { type Issue, type Parsed, toLocKey } from '../base/schema.ts';
 import { type AccessGuard, tokenRequired } from './access-guard.ts';
 import { adminError, type AdminErrorCode, type AdminResponse, invalid } from './admin-errors.ts';
 import { type AdminRecord, toAdminRecord, type UnauthenticatedRecords } from './admin-records.ts';
 import type { AdminRequest, Route } from './route.ts';
 import type { AdminTarget } from './target.ts';
+import type { Readers } from './records/record-stream.ts';
 import type { WriteGate } from './write-gate.ts';
 
 export type AdminScope = {
@@ -20,6 +21,7 @@ export type AdminScope = {
   readonly guard: AccessGuard;
   readonly findRoute: FindRoute<Route>;
   readonly writes: WriteGate;
+  readonly readers: Readers;
   readonly bodyBytes: number;
   readonly log: Log;
   readonly unauthenticated: UnauthenticatedRecords;
@@ -28,7 +30,10 @@ export type AdminScope = {
 };
 
 /** A request whose body is not yet read. */
-export type AdminExchange = Pick<Exchange, 'head' | 'body' | 'requestId' | 'startedMs'> & {
+export type AdminExchange = Pick<
+  Exchange,
+  'head' | 'body' | 'requestId' | 'startedMs' | 'left' | 'draining' | 'closed'
+> & {
   /** The address of the caller; undefined on a unix socket. */
   readonly client: string | undefined;
   /** Called as soon as the token was found to be right. */
@@ -89,13 +94,18 @@ async function serve(
   const { route, sandbox } = match;
   if (route === undefined) return rejectRoute(match.routes);
   if (sandbox === undefined && route.subject === 'path') return adminError('not_found');
-  const query = queryNames(head.target);
-  if (query.length > 0) return rejectQuery(query);
+  const query = readQuery(head.target, route.query);
+  if (!query.ok) return invalid(query.issues);
   if (head.hasUnknownExpectation) return adminError('expectation');
   // Ignored, it would be a write that its sender believes to be conditional.
   if (isWrite(route) && !route.hasEtag && CONDITIONS.some((name) => head.values(name).length > 0))
     return adminError('no_etag');
-  const request = { sandbox: sandbox ?? 'default', body: undefined, field: head.field };
+  const { left, closed, draining } = exchange;
+  const stream = { readers: scope.readers, left, closed, draining };
+  const request = {
+    ...{ sandbox: sandbox ?? 'default', body: undefined, field: head.field },
+    ...{ query: query.value, stream },
+  };
   try {
     if (!isWrite(route)) return await route.handler(request, scope.target);
     return await write(scope, exchange, route, request);
@@ -172,14 +182,19 @@ function rejectRoute(routes: readonly Route[]): AdminResponse {
   return adminError('method', { fields: { Allow: allowedMethods(routes) } });
 }
 
-function queryNames(target: string): readonly string[] {
-  const [, query = ''] = /\?(.*)$/s.exec(target) ?? [];
-  return [...new URLSearchParams(query).keys()];
-}
-
-function rejectQuery(names: readonly string[]): AdminResponse {
-  const msg = 'Unknown query parameter: remove it';
-  return invalid(names.map((name) => ({ loc: ['query', toLocKey(name)], msg, type: 'extra_forbidden' })));
+/** `known` are the parameters of the route. */
+function readQuery(target: string, known: readonly string[]): Parsed<ReadonlyMap<string, string>> {
+  const [, text = ''] = /\?(.*)$/s.exec(target) ?? [];
+  const issues: Issue[] = [];
+  const values = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const loc = ['query', toLocKey(name)];
+    if (!known.includes(name))
+      issues.push({ loc, msg: 'Unknown query parameter: remove it', type: 'extra_forbidden' });
+    else if (values.has(name)) issues.push({ loc, msg: 'Repeated: send it once', type: 'value_error' });
+    else values.set(name, value);
+  }
+  return issues.length > 0 ? { ok: false, issues } : { ok: true, value: values };
 }
 
 const NO_DOCUMENT: Document = { ok: true, value: undefined };

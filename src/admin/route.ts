@@ -1,5 +1,6 @@
 // What a route of the admin API is: data, and a plain function from a checked request to a response.
 import type { AdminResponse } from './admin-errors.ts';
+import type { Readers } from './records/record-stream.ts';
 import type { AdminTarget } from './target.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -9,8 +10,22 @@ export type AdminRequest = {
   readonly sandbox: string;
   /** The JSON document of a POST, PUT or PATCH; undefined for other methods. */
   readonly body: unknown;
+  /** The parameters that the route takes, each once. */
+  readonly query: ReadonlyMap<string, string>;
+  readonly stream: StreamParts;
   /** A field's values, joined as RFC 9110 §5.3 allows; undefined when absent. */
   field(name: string): string | undefined;
+};
+
+/** What a response without an end needs. */
+export type StreamParts = {
+  readonly readers: Readers;
+  /** Resolves when the response is written, or its client has left. */
+  readonly closed: Promise<unknown>;
+  /** Aborts when the client has left. */
+  left(): AbortSignal;
+  /** Aborts when the API ends. */
+  readonly draining: AbortSignal;
 };
 
 export type Route = {
@@ -22,6 +37,8 @@ export type Route = {
   readonly needsToken: boolean;
   /** What the route writes has an ETag, so that a request may state what it expects to replace. */
   readonly hasEtag: boolean;
+  /** The parameters of its query; there are no others. */
+  readonly query: readonly string[];
   /** For the record. */
   readonly action: string;
   /** For the reader of `GET /`. */

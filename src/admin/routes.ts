@@ -2,6 +2,8 @@
 import { jsonResponse } from '../base/http/http-response.ts';
 import { adminError, type AdminResponse } from './admin-errors.ts';
 import { applyProxyConfig, showProxyConfig } from './config-routes.ts';
+import { filterNames } from './records/record-filter.ts';
+import { followRecords } from './records/record-routes.ts';
 import type { AdminRequest, Method, Route } from './route.ts';
 import {
   changeSandbox,
@@ -35,6 +37,9 @@ const SANDBOX: readonly Row[] = [
   ['PATCH', 'sandbox.change', 'changes a sandbox', changeSandbox],
   ['DELETE', 'sandbox.remove', 'removes a sandbox', removeSandbox],
 ];
+const RECORDS: readonly Row[] = [
+  ['GET', 'records.follow', 'streams the records of exchanges as JSON lines, while they come', followRecords],
+];
 /** What anyone may read: no config, host or name. */
 const OPEN: readonly (readonly [path: string, ...Row])[] = [
   ['/', 'GET', 'routes.list', 'this list', () => LIST],
@@ -48,6 +53,7 @@ function at(path: string, rows: readonly Row[], about: Partial<Route> = {}): rea
   const subject = path.includes('{id}') ? 'path' : 'none';
   return rows.map(([method, action, what, handler]) => ({
     ...{ method, path, subject, needsToken: true, hasEtag: rows === CONFIG, action, what, handler },
+    query: [],
     ...about,
   }));
 }
@@ -56,6 +62,7 @@ export const routes: readonly Route[] = [
   ...OPEN.flatMap(([path, ...row]) => at(path, [row], { needsToken: false })),
   ...at('/v1/proxy_config', CONFIG, { subject: 'default' }),
   ...at('/v1/workspace_secrets', SECRETS, { subject: 'default' }),
+  ...at('/v1/records', RECORDS, { query: filterNames }),
   ...at('/v1/sandboxes', SANDBOXES),
   ...at('/v1/sandboxes/{id}', SANDBOX),
   ...at('/v1/sandboxes/{id}/proxy_config', CONFIG),

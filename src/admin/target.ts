@@ -86,12 +86,33 @@ export type DocumentSchemas = {
   readonly sandboxChange: JsonSchema;
 };
 
+/** What filters see of the record of an exchange that has just ended. */
+export type LiveRecord = {
+  readonly sandbox: string;
+  readonly authority?: string | undefined;
+  readonly rule?: string | undefined;
+  readonly callback?: string | undefined;
+  readonly outcome?: string | undefined;
+  readonly status?: number | undefined;
+};
+
+export type LiveRecords = {
+  /** What `outcome` may be. */
+  readonly outcomes: readonly string[];
+  /**
+   * Calls `follower` with each record until the returned function is called. `text` is the record as a JSON object. It is called within
+   * the exchange: it must be quick, and must not throw.
+   */
+  follow(follower: (record: LiveRecord, text: () => string) => void): () => void;
+};
+
 export type AdminTarget = {
   documentSchemas(): DocumentSchemas;
   isReady(): boolean;
   reloads(): Reloads;
   /** Called with the first request for a page. */
   loadPage(): Promise<PageTarget>;
+  readonly records: LiveRecords;
   readonly caPem: string;
   /** Undefined: no such sandbox. */
   proxyConfig(id: string): ShownConfig | undefined;

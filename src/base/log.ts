@@ -12,6 +12,8 @@ export type LogSink = {
   readonly isBlocked: boolean;
   /** Lines lost because the sink was full. */
   readonly dropped: number;
+  /** What waits to be written. */
+  readonly waiting?: { readonly chars: number };
   /** Resolves when everything is written, or after `timeoutMs`. */
   close(timeoutMs?: number): Promise<void>;
 };
@@ -36,7 +38,7 @@ export function createFdSink(fd: number): LogSink & { flush(): void } {
 
 class FdSink implements LogSink {
   readonly #fd: number;
-  readonly #waiting: LinePages = new LinePages();
+  readonly waiting: LinePages = new LinePages();
   #delays = 0;
   #inFlight: Buffer | undefined;
   /** When the current write in the thread pool began. */
@@ -51,18 +53,18 @@ class FdSink implements LogSink {
   }
 
   write(line: string): void {
-    const chars = this.#waiting.chars + line.length;
+    const chars = this.waiting.chars + line.length;
     if (chars > MAX_BUFFERED_CHARS) {
       this.dropped += 1;
       return;
     }
-    this.#waiting.add(line);
+    this.waiting.add(line);
     if (chars >= FLUSH_CHARS && !this.#inFlight) this.flush();
     else this.#schedule();
   }
 
   get isBlocked(): boolean {
-    return this.#waiting.chars >= BLOCKED_CHARS;
+    return this.waiting.chars >= BLOCKED_CHARS;
   }
 
   async close(timeoutMs = 2000): Promise<void> {
@@ -73,7 +75,7 @@ class FdSink implements LogSink {
     await promise;
     clearTimeout(limit);
     this.#drained = undefined;
-    if (this.#waiting.chars === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
+    if (this.waiting.chars === 0 && !this.#inFlight) process.off('exit', this.#flushAtExit);
   }
 
   #schedule(): void {
@@ -83,7 +85,7 @@ class FdSink implements LogSink {
   readonly #onDelay = (): void => {
     this.#timer = undefined;
     this.#delays += 1;
-    if (this.#waiting.chars >= MANY_CHARS && this.#delays < MAX_DELAYS) this.#schedule();
+    if (this.waiting.chars >= MANY_CHARS && this.#delays < MAX_DELAYS) this.#schedule();
     else this.flush();
   };
 
@@ -93,7 +95,7 @@ class FdSink implements LogSink {
     this.#timer = undefined;
     this.#delays = 0;
     if (this.#inFlight) return;
-    this.#inFlight = this.#waiting.take();
+    this.#inFlight = this.waiting.take();
     if (this.#inFlight) this.#writeInFlight();
     else this.#drained?.();
   };
@@ -115,13 +117,10 @@ class FdSink implements LogSink {
     else this.#writeInFlight();
   };
 
-  /**
-   * After a write. Lines that came meanwhile wait for more of them, as all lines do: written at once, they would leave
-   * in writes of a handful of lines each, for as long as there is load.
-   */
+  /** After a write. Lines that came meanwhile wait for more: at once, they would leave in small writes for as long as there is load. */
   #continueWriting(): void {
-    if (this.#drained || this.#waiting.chars >= FLUSH_CHARS) this.flush();
-    else if (this.#waiting.chars > 0) this.#schedule();
+    if (this.#drained || this.waiting.chars >= FLUSH_CHARS) this.flush();
+    else if (this.waiting.chars > 0) this.#schedule();
   }
 
   readonly #flushAtExit = (code: number): void => {
@@ -129,7 +128,7 @@ class FdSink implements LogSink {
     if (sinceMs !== undefined && performance.now() - sinceMs > STUCK_MS) return endStuck(code);
     // The thread pool finishes a write that it has begun before the process ends.
     const unsent = sinceMs === undefined && this.#inFlight ? this.#inFlight : Buffer.alloc(0);
-    const rest = Buffer.concat([unsent, this.#waiting.takeAll()]);
+    const rest = Buffer.concat([unsent, this.waiting.takeAll()]);
     try {
       if (rest.length > 0) writeSync(this.#fd, rest);
     } catch {

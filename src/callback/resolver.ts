@@ -4,6 +4,7 @@ import { BoundedCache } from '../base/bounded-cache.ts';
 import { SingleFlight } from '../base/single-flight.ts';
 import type { Authority } from '../policy/authority/authority.ts';
 import type { CompiledCallback, InjectedHeader } from '../policy/policy.ts';
+import { CallbackCounters } from './callback-counters.ts';
 import { type CallbackTrust, createCallbackClient, type VetHost } from './client.ts';
 
 export type { VetHost } from './client.ts';
@@ -21,6 +22,8 @@ export type CallbackResolver = {
   forget(): void;
   /** Ends the calls under way and every connection; later calls fail. */
   close(): Promise<void>;
+  /** Cached outcomes. */
+  readonly cached: number;
 };
 
 /** Memory besides names and values: the entry and its key, and for each header its objects and its line. */
@@ -44,9 +47,11 @@ export function createCallbackResolver(options: {
   maxCachedBytes?: number;
   maxInFlight?: number;
   timeoutMs?: number;
+  /** Sandboxes share them. */
+  counters?: CallbackCounters;
 }): CallbackResolver {
   const { sandbox, vet, trust, now, maxInFlight = 64, timeoutMs = 10_000 } = options;
-  const { maxEntries = 1_000, maxCachedBytes = 16_777_216 } = options;
+  const { maxEntries = 1_000, maxCachedBytes = 16_777_216, counters = new CallbackCounters() } = options;
   const client = createCallbackClient({ vet, trust, timeoutMs });
   const cache = new BoundedCache<CachedOutcome>({
     max: maxEntries,
@@ -62,9 +67,9 @@ export function createCallbackResolver(options: {
     key: string,
   ): Promise<CallbackOutcome> {
     // Otherwise an agent that requests many names under a wildcard could flood the integrator.
-    if (flights.size >= maxInFlight) return { ok: false, reason: 'too many callbacks in flight' };
+    if (flights.size >= maxInFlight) return rejected(callback, counters);
     const startedIn = generation;
-    const reply = await client.call(callback, authority);
+    const reply = await counters.measure(callback.name, client.call(callback, authority));
     if (!reply.ok) return reply;
     const { headers } = reply;
     if (startedIn === generation)
@@ -77,7 +82,9 @@ export function createCallbackResolver(options: {
       // The port is part of the key: ports 443 and 8443 may get different headers. The id covers the entry and its secrets.
       const key = `${sandbox}\n${callback.id}\n${authority.text}`;
       // With the generation in the key, a request after a change does not join a call that began before it.
-      return cache.get(key) ?? flights.run(`${generation}\n${key}`, () => call(callback, authority, key));
+      const cached = cache.get(key);
+      counters.countLookup(cached !== undefined);
+      return cached ?? flights.run(`${generation}\n${key}`, () => call(callback, authority, key));
     },
     forget() {
       generation += 1;
@@ -88,7 +95,15 @@ export function createCallbackResolver(options: {
       cache.clear();
       await client.close();
     },
+    get cached() {
+      return cache.size;
+    },
   };
+}
+
+function rejected({ name }: CompiledCallback, counters: CallbackCounters): CallbackOutcome {
+  counters.countRejected(name);
+  return { ok: false, reason: 'too many callbacks in flight' };
 }
 
 function bytesOf({ headers }: CachedOutcome): number {

@@ -1,6 +1,6 @@
 // Asks the admin API of a running proxy, for the commands that inspect one. The token is read from where the proxy keeps it.
 import { readFile, stat } from 'node:fs/promises';
-import { request as requestHttp } from 'node:http';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { dirname } from 'node:path';
 import { InputError } from '../base/input-error.ts';
 import { formatAddress } from '../base/listen-address.ts';
@@ -23,31 +23,43 @@ export class AdminUnreachable extends Error {
 export async function askAdmin(
   config: Config,
   path: string,
-  { needsToken }: { readonly needsToken: boolean },
+  need: { readonly needsToken: boolean },
 ): Promise<AdminReply> {
+  const response = await openAdmin(config, path, need);
+  try {
+    return await readReply(response);
+  } catch (error) {
+    throw unreachable(destination(config).text, codeOf(error));
+  }
+}
+
+/** The same, without the body, which may come for as long as the proxy runs. */
+export async function openAdmin(
+  config: Config,
+  path: string,
+  { needsToken }: { readonly needsToken: boolean },
+): Promise<IncomingMessage> {
   const to = destination(config);
   const token = needsToken ? await readToken(config, to) : undefined;
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
-  const { promise, resolve, reject } = Promise.withResolvers<AdminReply>();
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   // An agent of its own: the global one would use HTTP_PROXY, and the API refuses requests through a proxy.
-  const asked = requestHttp(
-    { ...to.options, path, headers, agent: false, timeout: TIMEOUT_MS },
-    (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', (error) => reject(unreachable(to.text, codeOf(error))));
-      response.on('end', () => {
-        const document = parseReply(Buffer.concat(chunks).toString('utf8'));
-        resolve({ status: response.statusCode ?? 0, document });
-      });
-    },
-  );
+  const asked = requestHttp({ ...to.options, path, headers, agent: false, timeout: TIMEOUT_MS }, resolve);
   asked.on('timeout', () => asked.destroy(new Error('timeout')));
   asked.on('error', (error) => reject(unreachable(to.text, codeOf(error) ?? 'no response in time')));
   asked.end();
   return promise;
 }
 
+/** The rest of a response. It rejects if that does not come. */
+export async function readReply(response: IncomingMessage): Promise<AdminReply> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  const document = parseReply(Buffer.concat(chunks).toString('utf8'));
+  return { status: response.statusCode ?? 0, document };
+}
+
+/** Without a byte, also within a response. */
 const TIMEOUT_MS = 5_000;
 
 type Destination = {

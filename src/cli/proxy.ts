@@ -135,10 +135,12 @@ async function open(sidecar: Sidecar, config: Config, handed: HandedSecrets): Pr
   const token = isAdminOn ? await readInput(() => loadAdminToken(source)) : undefined;
   await sidecar.listen();
   const admin = token && (await sidecar.openAdmin(token));
+  const metrics = config.metrics.listen === 'off' ? undefined : await openMetrics(sidecar);
   sidecar.log.info(
     {
       proxy: listenerUrl({ address: sidecar.proxyAddress, port: sidecar.proxyPort }),
       ...(admin && { admin, admin_token: 'file' in source ? source.file : source.from }),
+      ...(metrics && { metrics }),
       ca: caFiles(config).certificateFile,
       fingerprint: sidecar.fingerprint,
       revision: sidecar.revision,
@@ -146,6 +148,12 @@ async function open(sidecar: Sidecar, config: Config, handed: HandedSecrets): Pr
     },
     'ready',
   );
+}
+
+/** Loaded on demand: few proxies have metrics. */
+async function openMetrics(sidecar: Sidecar): Promise<string> {
+  const { readVersion } = await import('./command/version.ts');
+  return sidecar.openMetrics(await readVersion());
 }
 
 /** Until a signal ends it. */

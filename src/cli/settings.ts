@@ -221,6 +221,7 @@ function fileSettings(config: Config): readonly (readonly [file: string | undefi
     [config.secretsDirectory, 'secrets.directory (SALLYPORT_SECRETS_DIR)'],
     [config.secretsFile, 'secrets.file (SALLYPORT_SECRETS_FILE)'],
     [config.admin.tokenFile, 'admin.token_file (SALLYPORT_ADMIN_TOKEN_FILE)'],
+    [config.metrics.tokenFile, 'metrics.token_file (SALLYPORT_METRICS_TOKEN_FILE)'],
     [config.stateKeyFile, 'state_key_file (SALLYPORT_STATE_KEY_FILE)'],
     [config.recordForward?.tokenFile, 'records.forward.token_file (SALLYPORT_RECORDS_FORWARD_TOKEN_FILE)'],
     [config.ca?.certificateFile, 'ca.certificate (SALLYPORT_CA_CERT)'],

@@ -6,6 +6,7 @@ import type { CallbackResolver } from '../callback/resolver.ts';
 import type { Authority } from '../policy/authority/authority.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { LeafCache } from '../tls/leaf-cache.ts';
+import type { ProxyCounters } from './counters.ts';
 import type { EgressRules } from './upstream/address-guard.ts';
 import type { AlpnHints } from './upstream/alpn.ts';
 import type { Dialler } from './upstream/dial.ts';
@@ -44,6 +45,8 @@ export type ProxyContext = {
   readonly limits: Limits;
   readonly timeouts: Timeouts;
   readonly recorder: Recorder;
+  /** Of the whole process. */
+  readonly counters: ProxyCounters;
   readonly log: Log;
   /** Open client connections; each removes itself when it is closed. */
   readonly connections: Set<OpenConnection>;

@@ -3,7 +3,16 @@
 import type { LineWriter } from '../base/log.ts';
 
 /** `served`: the proxy itself responded, without an upstream. */
-export type Outcome = 'injected' | 'forwarded' | 'tunnelled' | 'refused' | 'failed' | 'upgraded' | 'served';
+export const outcomes = [
+  'injected',
+  'forwarded',
+  'tunnelled',
+  'refused',
+  'failed',
+  'upgraded',
+  'served',
+] as const;
+export type Outcome = (typeof outcomes)[number];
 
 /** Filled in while the exchange runs. Undefined fields are omitted when it is written. */
 export type ExchangeRecord = {
@@ -57,22 +66,24 @@ export function createRecorder(options: {
   whenBlocked: 'refuse' | 'drop';
   /** Recorders may share them. */
   counts?: RecordCounts;
+  /** Gets every record, whether it is written or not. */
+  onEnded?: (record: ExchangeRecord, durationMs: number) => void;
 }): Recorder {
-  const { write, sink, whenBlocked, counts = { emitted: 0, dropped: 0 } } = options;
+  const { write, sink, whenBlocked, counts = { emitted: 0, dropped: 0 }, onEnded } = options;
   return {
     counts,
     get isBlocked() {
       return whenBlocked === 'refuse' && sink.isBlocked;
     },
     emit(record, startedMs, endedMs = performance.now()) {
+      record.duration_ms = Math.round((endedMs - startedMs) * 1000) / 1000;
+      onEnded?.(record, record.duration_ms);
       if (sink.isBlocked && whenBlocked === 'drop') {
         counts.dropped += 1;
         return;
       }
       counts.emitted += 1;
-      if (!write) return;
-      record.duration_ms = Math.round((endedMs - startedMs) * 1000) / 1000;
-      write(record, 'exchange');
+      write?.(record, 'exchange');
     },
   };
 }

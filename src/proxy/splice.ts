@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { OpenConnection } from './context.ts';
+import { type ProxyCounters, Total } from './counters.ts';
 import { countForwarded } from './forwarded-pieces.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { pauseClient } from './paused-client.ts';
@@ -24,11 +25,18 @@ export type SpliceOptions = {
   readonly fromUpstream?: Buffer | undefined;
   readonly idleMs: number;
   readonly halfClosedMs: number;
+  /** Which of them counts it: a tunnel, or a connection after a 101. */
+  readonly counted?: { readonly by: ProxyCounters; readonly as: 'tunnel' | 'upgrade' };
 };
 
 /** Joins two open sockets without other listeners. Resolves when both are closed. */
 export function splice(options: SpliceOptions): Promise<SpliceEnd> {
-  return new Splice(options).run();
+  const { counted } = options;
+  const ended = new Splice(options).run();
+  if (counted === undefined) return ended;
+  const isTunnel = counted.as === 'tunnel';
+  counted.by.add(isTunnel ? Total.tunnelsOpened : Total.upgradesOpened);
+  return ended.finally(() => counted.by.add(isTunnel ? Total.tunnelsEnded : Total.upgradesEnded));
 }
 
 class Splice {

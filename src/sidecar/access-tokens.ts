@@ -15,10 +15,10 @@ export function readProxyToken({ auth }: Pick<Config, 'auth'>): string | undefin
 }
 
 /** The token that one client sends, from a file. */
-export function readTokenFile(file: string): string {
-  const { value } = readSecretFile('proxy token', file);
+export function readTokenFile(file: string, what: string = 'proxy token'): string {
+  const { value } = readSecretFile(what, file);
   if (value.length < MIN_TOKEN_CHARS)
-    throw new Error(`${file}: the proxy token must have at least ${MIN_TOKEN_CHARS} characters`);
+    throw new Error(`${file}: the ${what} must have at least ${MIN_TOKEN_CHARS} characters`);
   return value;
 }
 

@@ -88,6 +88,14 @@ const schema = z.strictObject({
       hosts: z.array(hostName).default([]),
     })
     .prefault({}),
+  metrics: z
+    .strictObject({
+      listen: parsedText(parseAdminListen).prefault('off'),
+      token_file: file.optional(),
+      exposed: z.boolean().default(false),
+      hosts: z.array(hostName).default([]),
+    })
+    .prefault({}),
   sandboxes: z.strictObject({ namespaces: z.boolean().default(false) }).prefault({}),
   secrets: z.strictObject({ directory: file.optional(), file: file.optional() }).prefault({}),
   ca: z.strictObject({ certificate: file, key: file }).optional(),
@@ -133,6 +141,10 @@ const variables: readonly Variable[] = [
   { name: 'SALLYPORT_ADMIN_TOKEN_FILE', path: ['admin', 'token_file'], read: asText },
   { name: 'SALLYPORT_ADMIN_EXPOSED', path: ['admin', 'exposed'], read: asBoolean },
   { name: 'SALLYPORT_ADMIN_HOSTS', path: ['admin', 'hosts'], read: asList },
+  { name: 'SALLYPORT_METRICS_LISTEN', path: ['metrics', 'listen'], read: asText },
+  { name: 'SALLYPORT_METRICS_TOKEN_FILE', path: ['metrics', 'token_file'], read: asText },
+  { name: 'SALLYPORT_METRICS_EXPOSED', path: ['metrics', 'exposed'], read: asBoolean },
+  { name: 'SALLYPORT_METRICS_HOSTS', path: ['metrics', 'hosts'], read: asList },
   { name: 'SALLYPORT_SANDBOXES_NAMESPACES', path: ['sandboxes', 'namespaces'], read: asBoolean },
   { name: 'SALLYPORT_SECRETS_DIR', path: ['secrets', 'directory'], read: asText },
   { name: 'SALLYPORT_SECRETS_FILE', path: ['secrets', 'file'], read: asText },
@@ -185,7 +197,7 @@ function withVariable(issue: Issue): Issue {
 }
 
 function toConfig(document: z.infer<typeof schema>) {
-  const { admin, auth, ca, callback, egress, log, secrets } = document;
+  const { admin, auth, ca, callback, egress, log, metrics, secrets } = document;
   return {
     listen: document.listen,
     /** `none`: the operator explicitly lets every client that reaches the port use it. */
@@ -208,6 +220,14 @@ function toConfig(document: z.infer<typeof schema>) {
       isExposed: admin.exposed,
       /** Host names, besides those of loopback, that requests without a token may use. */
       hosts: admin.hosts,
+    },
+    metrics: {
+      listen: metrics.listen,
+      /** Readers must send the token in it. */
+      tokenFile: metrics.token_file,
+      /** The operator explicitly lets other machines read them. */
+      isExposed: metrics.exposed,
+      hosts: metrics.hosts,
     },
     /** The parent process may hand over listeners in the network namespaces of sandboxes. */
     hasNamespaces: document.sandboxes.namespaces,

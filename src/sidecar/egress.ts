@@ -11,12 +11,13 @@ import { isLocalAddress } from './local-addresses.ts';
 /** An address and a port on which this process listens. */
 export type OwnListener = { readonly address: string; readonly port: number };
 
-/** The open listeners: those of the proxy, and that of the admin API if it is on a port. */
+/** The open listeners: those of the proxy, and those of the admin API and the metrics if they are on ports. */
 export class OwnListeners {
   readonly #proxies: Set<OwnListener> = new Set();
   /** Proxy listeners that other machines can reach. */
   #exposed = 0;
   admin: OwnListener | undefined;
+  metrics: OwnListener | undefined;
 
   add(listener: OwnListener): void {
     this.#proxies.add(listener);
@@ -34,6 +35,7 @@ export class OwnListeners {
   isOwn(address: Address, port: number): boolean {
     const isAt = (one: OwnListener): boolean => one.port === port && listensOn(one.address, address);
     if (this.admin && isAt(this.admin)) return true;
+    if (this.metrics && isAt(this.metrics)) return true;
     for (const one of this.#proxies) if (isAt(one)) return true;
     return false;
   }

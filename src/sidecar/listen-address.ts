@@ -45,17 +45,24 @@ export function isExposed(at: ListenAddress, { auth, allowClients }: Guards): bo
 export function exposureIssues(
   config: Guards & {
     readonly listen: ListenAddress;
-    readonly admin: { readonly listen: ListenAddress | SocketPath | 'off'; readonly isExposed: boolean };
+    readonly admin: Service;
+    readonly metrics: Service;
   },
 ): Issue[] {
   const issues: Issue[] = [];
   if (config.auth === undefined && isExposed(config.listen, config))
     issues.push(exposed(['listen'], config.listen, OPEN_PROXY));
-  const { listen, isExposed: isAllowed } = config.admin;
-  if (typeof listen === 'object' && 'port' in listen && !isLoopbackListen(listen) && !isAllowed)
-    issues.push(exposed(['admin', 'listen'], listen, OPEN_ADMIN));
+  const services = [
+    ['admin', config.admin, OPEN_ADMIN],
+    ['metrics', config.metrics, OPEN_METRICS],
+  ] as const;
+  for (const [name, { listen, isExposed: isAllowed }, msg] of services)
+    if (typeof listen === 'object' && 'port' in listen && !isLoopbackListen(listen) && !isAllowed)
+      issues.push(exposed([name, 'listen'], listen, msg));
   return issues;
 }
+
+type Service = { readonly listen: ListenAddress | SocketPath | 'off'; readonly isExposed: boolean };
 
 /** A sandbox may share loopback with a port, but not the directory of a socket. */
 export function namespaceIssues(config: {
@@ -81,3 +88,6 @@ const OPEN_PROXY =
 const OPEN_ADMIN =
   ', and the token would be sent in plaintext: use loopback or unix:/path, or set admin.exposed ' +
   '(SALLYPORT_ADMIN_EXPOSED=true)';
+const OPEN_METRICS =
+  ', and names of rules would be sent in plaintext: use loopback or unix:/path, or set metrics.exposed ' +
+  '(SALLYPORT_METRICS_EXPOSED=true), with metrics.token_file for readers that have a token';

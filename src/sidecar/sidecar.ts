@@ -8,6 +8,7 @@ import { type Log, type LogSink, createFdSink, createLog, describeBug } from '..
 import { Secret } from '../base/secret.ts';
 import type { SecretLookup } from '../policy/compile.ts';
 import { createConnectionBudget } from '../proxy/accept/connection-budget.ts';
+import { ProxyCounters } from '../proxy/counters.ts';
 import { createConnectionQuota } from '../proxy/upstream/connection-quota.ts';
 import { createLookupSlots } from '../proxy/upstream/lookup-slots.ts';
 import type { Lookup } from '../proxy/upstream/resolver.ts';
@@ -19,6 +20,7 @@ import { readProxyToken } from './access-tokens.ts';
 import type { Config } from './config.ts';
 import { OwnListeners, egressRules } from './egress.ts';
 import { maxIdleUpstreams, maxLookupThreads, maxOpenClients, maxUpstreams } from './process-limits.ts';
+import type { MetricsServer } from './metrics/metrics-server.ts';
 import { type RecordOutlets, createRecordOutlets } from './records/record-outlets.ts';
 import type { HandedOverListeners } from './sandboxes/handed-over-listeners.ts';
 import { type Applied, DEFAULT } from './sandboxes/sandbox-rules.ts';
@@ -47,7 +49,8 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
   const log = createLog(config.logLevel, sink);
   const token = await readInput(() => readProxyToken(config));
   const listeners = new OwnListeners();
-  const outlets = await createRecordOutlets(config, { sink, log });
+  const counters = new ProxyCounters();
+  const outlets = await createRecordOutlets(config, { sink, log, counters });
   const drain = { isAnnounced: false, isBegun: false };
   const trust = createTrustSet({ without: ca, ...(await readExtraRoots(config)) });
   const roots = createRootBundle(trust);
@@ -60,6 +63,7 @@ export async function createSidecar(config: Config, parts: SidecarParts): Promis
     egress: egressRules(config, listeners),
     listeners,
     recorderOf: outlets.recorderOf,
+    counters,
     log,
     lookupSlots: createLookupSlots(maxLookupThreads()),
     lookup,
@@ -116,6 +120,7 @@ export class Sidecar {
   readonly #adminRecords: Log;
   readonly #reloads = { done: 0, failed: 0, isCurrent: true };
   #admin: AdminServer | undefined;
+  #metrics: MetricsServer | undefined;
 
   constructor(sandboxes: Sandboxes, parts: Plumbing) {
     const { config, ca, log } = sandboxes.shared;
@@ -213,8 +218,9 @@ export class Sidecar {
     const admin = await createAdminServer({
       loadTarget: async () => {
         const { createAdminTarget } = await import('./sandboxes/admin-target.ts');
-        const target = createAdminTarget(this.#sandboxes, ca.certificatePem, this.#reloads);
-        return { ...target, loadPage: () => this.#loadPage() };
+        const { live } = this.#parts.outlets;
+        const about = { caPem: ca.certificatePem, reloads: this.#reloads, live };
+        return { ...createAdminTarget(this.#sandboxes, about), loadPage: () => this.#loadPage() };
       },
       listen,
       token,
@@ -226,6 +232,15 @@ export class Sidecar {
     this.#admin = admin;
     if (!('path' in listen)) listeners.admin = admin;
     return admin.url;
+  }
+
+  /** Opens the listener of the metrics and returns its URL. `version` is that of the product. */
+  async openMetrics(version: string): Promise<string> {
+    const { createMetricsServer } = await import('./metrics/metrics-server.ts');
+    const { sink, outlets } = this.#parts;
+    const parts = { reloads: this.#reloads, sink, outlets, version };
+    this.#metrics = await createMetricsServer(this.#sandboxes, parts);
+    return this.#metrics.url;
   }
 
   /** It is not ready from now on. Resolves after `drain.delay_ms`, until which it serves: load balancers need that long to notice. */
@@ -242,6 +257,7 @@ export class Sidecar {
     drain.isBegun = true;
     const startedMs = performance.now();
     await Promise.all([this.#sandboxes.close(), admin?.close(drainMs)]);
+    await this.#metrics?.close();
     await store?.close();
     // Also of a change that was being stored.
     await admin?.settled();

@@ -19,12 +19,12 @@ type Entry = { readonly context: SecureContext; readonly issuedAt: number; reado
 
 const DEFAULT_MAX = 256;
 
-/** Caches up to `max` hosts and evicts the least recently used; `now` is milliseconds since the epoch. */
+/** Caches up to `max` hosts and evicts the least recently used; `now` is milliseconds since the epoch. `onIssued`: of each leaf. */
 export function createLeafCache(
   ca: CertificateAuthority,
-  options: { max?: number; now?: () => number } = {},
+  options: { max?: number; now?: () => number; onIssued?: () => void } = {},
 ): LeafCache {
-  const { max = DEFAULT_MAX, now = Date.now } = options;
+  const { max = DEFAULT_MAX, now = Date.now, onIssued } = options;
   const entries = new BoundedCache<Entry>({ max, onEvict: ({ context }) => setImmediate(close, context) });
 
   return {
@@ -35,6 +35,7 @@ export function createLeafCache(
       if (cached !== undefined && isCurrent(cached, at)) return cached.context;
       const entry = issue(ca, subject, at);
       entries.set(key, entry);
+      onIssued?.();
       return entry.context;
     },
     get size() {

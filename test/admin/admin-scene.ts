@@ -186,6 +186,7 @@ function createFakeTarget(calls: Call[]): AdminTarget {
     isReady: () => true,
     reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
     loadPage: async () => EMPTY_PAGE,
+    records: { outcomes: ['injected', 'refused', 'failed'], follow: () => () => undefined },
     caPem: CA_PEM,
     proxyConfig: (id) => (isKnown(id) ? { revision: 7, etag: '"e7"', document: { rules: [] } } : undefined),
     async applyProxyConfig(id, document, expected) {

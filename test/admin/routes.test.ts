@@ -72,7 +72,7 @@ describe('what needs no token', () => {
     await using scene = await createAdminScene();
     const response = await scene.ask('GET', '/', { fields: anyone });
     const { routes } = JSON.parse(response.text);
-    expect(routes.length).toBe(22);
+    expect(routes.length).toBe(23);
     for (const { method, path, what, needs_token } of routes) {
       expect(what).toMatch(/^\S/);
       const asked = await scene.ask(method, path.replace('{id}', 'default'), { fields: anyone });

@@ -30,7 +30,7 @@ const BELOW_MODULES: readonly string[] = [
 const VOCABULARY: readonly string[] = ['base', 'policy', 'http1', 'tls', 'callback'];
 
 /** The files at the top of src/proxy, from the lowest: each stage may use them. */
-const PROXY_GROUND: readonly string[] = ['proxy/limits', 'proxy/record', 'proxy/refusal'];
+const PROXY_GROUND: readonly string[] = ['proxy/limits', 'proxy/record', 'proxy/refusal', 'proxy/counters'];
 
 /** What the files of a module may import besides their own module. Everything points down. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -49,6 +49,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/record': VOCABULARY,
   'proxy/refusal': [...VOCABULARY, 'proxy/refusal-catalogue'],
   'proxy/refusal-catalogue': [],
+  'proxy/counters': [...VOCABULARY, 'proxy/record', 'proxy/refusal-catalogue'],
   'proxy/upstream': [...VOCABULARY, ...PROXY_GROUND, 'proxy/idle-watch'],
   'proxy/mask': [...VOCABULARY, ...PROXY_GROUND],
   'proxy/local': [...VOCABULARY, ...PROXY_GROUND],
@@ -56,7 +57,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'proxy/idle-watch': [],
   'proxy/paused-client': [],
   'proxy/forwarded-pieces': [],
-  'proxy/splice': ['proxy/context', 'proxy/forwarded-pieces', 'proxy/idle-watch', 'proxy/paused-client'],
+  'proxy/splice': [
+    'proxy/context',
+    'proxy/counters',
+    'proxy/forwarded-pieces',
+    'proxy/idle-watch',
+    'proxy/paused-client',
+  ],
   'proxy/gate': [...VOCABULARY, ...PROXY_GROUND, 'proxy/upstream', 'proxy/mask', 'proxy/context'],
   ...versions('proxy/h1', 'proxy/h2'),
   'proxy/tunnel': [...belowTunnel(), 'proxy/h1', 'proxy/h2'],
@@ -232,7 +239,7 @@ const ADAPTERS: Readonly<Record<string, string>> = {
   'pg-connection-string': 'src/platform/store/connection.ts',
   picomatch: 'src/policy/match/host-pattern.ts',
   pino: 'src/base/log.ts',
-  'prom-client': 'src/platform/api/metrics.ts',
+  'prom-client': 'src/base/metrics/prometheus.ts',
   'tar-stream': 'src/base/archive/tar-archive.ts',
   tldts: 'src/policy/authority/public-suffix.ts',
   undici: 'src/callback/client.ts',

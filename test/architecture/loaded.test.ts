@@ -5,15 +5,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createScratch } from '../support/scratch.ts';
-import { launcher, projectRoot, spawnSallyport } from '../support/spawned-process.ts';
+import { type LogRecord, launcher, projectRoot, spawnSallyport } from '../support/spawned-process.ts';
 import { packageOf, readSources } from './source-tree.ts';
 
-const MAX_OWN_FILES = 172;
-const MAX_WITHOUT_ADMIN = 168;
+const MAX_OWN_FILES = 176;
+const MAX_WITHOUT_ADMIN = 172;
 
 async function loadedBy(
   proxyConfig: unknown,
   env: Readonly<Record<string, string>> = {},
+  use: (ready: LogRecord) => Promise<void> = async () => undefined,
 ): Promise<readonly string[]> {
   await using scratch = await createScratch();
   const file = await scratch.write('loaded', '');
@@ -25,6 +26,7 @@ async function loadedBy(
     preloads,
     env: { ...env, SALLYPORT_LOADED: file },
   });
+  await use(await sallyport.process.record(({ msg }) => msg === 'ready'));
   sallyport.process.kill('SIGTERM');
   await sallyport.process.exited;
   const root = `${pathToFileURL(projectRoot).href}/`;
@@ -56,6 +58,9 @@ describe('a running sidecar', () => {
     expect(packagesIn(loaded).filter((name) => !productionPackages().has(name))).toEqual([]);
     expect(packagesIn(loaded)).not.toContain('undici');
     expect(packagesIn(loaded)).not.toContain('libsodium-wrappers');
+    // Metrics are formatted where there is a listener for them.
+    expect(packagesIn(loaded)).not.toContain('prom-client');
+    expect(own.filter((file) => file.startsWith('src/sidecar/metrics/'))).toEqual([]);
     // The admin API comes with its first connection.
     expect(own.filter((file) => file.startsWith('src/base/http/'))).toEqual([
       'src/base/http/paced-socket.ts',
@@ -67,6 +72,21 @@ describe('a running sidecar', () => {
       (url) => !/^(src|bin|node_modules|node:|test\/(support|architecture))/.test(url),
     );
     expect(elsewhere).toEqual([]);
+  });
+
+  it('with metrics loads what formats them with their first reading, and nothing of the platform', async () => {
+    const metrics = { SALLYPORT_METRICS_LISTEN: '127.0.0.1:0' };
+    const before = await loadedBy({ rules: [rule] }, metrics);
+    expect(before.filter((file) => file.startsWith('src/sidecar/metrics/'))).toEqual([
+      'src/sidecar/metrics/metrics-server.ts',
+    ]);
+    expect(packagesIn(before)).not.toContain('prom-client');
+    const after = await loadedBy({ rules: [rule] }, metrics, async (ready) => {
+      const { status } = await fetch(`${ready['metrics']}/metrics`);
+      expect(status).toBe(200);
+    });
+    expect(packagesIn(after)).toContain('prom-client');
+    expect(after.filter((file) => /^src\/(platform|gateway)\//.test(file))).toEqual([]);
   });
 
   it('without an admin API has loaded nothing of it', async () => {

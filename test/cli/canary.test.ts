@@ -71,6 +71,8 @@ const COMMANDS: Readonly<Record<string, CommandLines | string>> = {
     ['--json', ...running],
   ],
   status: (_, running) => [running, ['--json', ...running]],
+  // It ends with the proxy, or at once where a filter is invalid.
+  tail: (_, running) => [[...running, '--status', OPAQUE]],
   ca: (_, [flag = '', state = '']) => [['fingerprint', '--json', flag, state]],
   run: ({ rules, tooLong, secrets }) =>
     [rules, tooLong].map((file) => [

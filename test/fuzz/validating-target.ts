@@ -28,6 +28,7 @@ export function createValidatingTarget(): AdminTarget {
     loadPage: async () => {
       throw new Error('the page is no part of this target');
     },
+    records: { outcomes: [], follow: () => () => undefined },
     caPem: '',
     proxyConfig: () => ({ revision: 7, etag: '"e7"', document: {} }),
     async applyProxyConfig(_, document, { etag = '"e7"' }) {

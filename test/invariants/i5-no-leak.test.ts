@@ -457,8 +457,10 @@ describe('I5 no leak: the admin API', () => {
     ];
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 201]);
     const { body } = await proxy.admin('GET', '/');
+    // Without an end is the stream of the records, whose lines are those of the log.
     for (const { method, path } of body['routes'] as { method: string; path: string }[])
-      if (method === 'GET') responses.push(await proxy.admin('GET', path.replace('{id}', 'a')));
+      if (method === 'GET' && path !== '/v1/records')
+        responses.push(await proxy.admin('GET', path.replace('{id}', 'a')));
     expect(responses.filter(({ text }) => text.includes('"is_set":true'))).toHaveLength(2);
     expect(leaksIn('the responses', responses.map(({ text }) => text).join('\n'))).toEqual([]);
     expect(leaksIn('the log', proxy.lines)).toEqual([]);

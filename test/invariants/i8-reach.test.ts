@@ -544,7 +544,7 @@ describe('I8 reach: the admin API itself', () => {
       expect(response.status).toBe(200);
       texts.push(response.text, text);
     }
-    expect(texts).toHaveLength(8);
+    expect(texts).toHaveLength(10);
     expect(texts.join('')).not.toMatch(/canary|"box"/i);
   });
 });

@@ -25,6 +25,7 @@ const callbacks: CallbackResolver = {
   resolve: () => ({ ok: false, reason: 'there is none' }),
   forget: () => undefined,
   close: async () => undefined,
+  cached: 0,
 };
 const gate = { egress: closedEgress, callbacks, scheme: 'https' as const };
 

@@ -31,6 +31,7 @@ describe('without a word of the operator', () => {
       stateDir: undefined,
       stateKeyFile: undefined,
       admin: { listen: { host: '127.0.0.1', port: 3129 }, tokenFile: undefined, isExposed: false, hosts: [] },
+      metrics: { listen: 'off', tokenFile: undefined, isExposed: false, hosts: [] },
       hasNamespaces: false,
       secretsDirectory: undefined,
       secretsFile: undefined,

@@ -1,6 +1,6 @@
 // The listen addresses that operators can configure, and which of them are reachable only from this machine.
 import { describe, expect, it } from 'vitest';
-import { isLoopbackListen, parseAdminListen } from '../../src/sidecar/listen-address.ts';
+import { exposureIssues, isLoopbackListen, parseAdminListen } from '../../src/sidecar/listen-address.ts';
 
 describe('the listen address of the admin API', () => {
   it.each([
@@ -39,4 +39,20 @@ describe('isLoopbackListen()', () => {
       expect(isLoopbackListen({ host })).toBe(false);
     },
   );
+});
+
+describe('the listener of the metrics where other machines reach it', () => {
+  const issuesOf = (host: string, isExposed: boolean): readonly string[] =>
+    exposureIssues({
+      ...{ auth: undefined, allowClients: undefined, listen: { host: '127.0.0.1', port: 3128 } },
+      admin: { listen: 'off', isExposed: false },
+      metrics: { listen: { host, port: 9464 }, isExposed },
+    }).map(({ loc, msg }) => `${loc.join('.')}: ${msg}`);
+
+  it('must be a decision of the operator', () => {
+    expect(issuesOf('0.0.0.0', false)).toEqual([
+      'metrics.listen: 0.0.0.0:9464 is reachable from other machines, and names of rules would be sent in plaintext: use loopback or unix:/path, or set metrics.exposed (SALLYPORT_METRICS_EXPOSED=true), with metrics.token_file for readers that have a token',
+    ]);
+    expect([...issuesOf('0.0.0.0', true), ...issuesOf('127.0.0.1', false)]).toEqual([]);
+  });
 });

@@ -88,14 +88,15 @@ function operationId({ method, path }: Route): string {
     .replace(/_$/, '');
 }
 
-function parametersOf({ path, hasEtag, method }: Route): readonly object[] {
+function parametersOf({ path, hasEtag, method, query }: Route): readonly object[] {
   const header = (name: string): object => ({
     ...{ name, in: 'header', required: false, schema: { type: 'string' } },
     description: 'entity tags in double quotes, or *',
   });
   const id = { name: 'id', in: 'path', required: true, schema: reference('SandboxId') };
   const conditions = method === 'GET' ? ['If-None-Match'] : ['If-Match', 'If-None-Match'];
-  return [...(path.includes('{id}') ? [id] : []), ...(hasEtag ? conditions.map(header) : [])];
+  const filters = query.map((name) => ({ name, in: 'query', required: false, schema: { type: 'string' } }));
+  return [...(path.includes('{id}') ? [id] : []), ...(hasEtag ? conditions.map(header) : []), ...filters];
 }
 
 function successOf({ success, headers = [] }: Described): Readonly<Record<string, OpenApiResponse>> {

@@ -32,6 +32,15 @@ export const operations: Readonly<Record<string, Described>> = {
     headers: ['ETag'],
     failures: ['full', 'protected'],
   },
+  'records.follow': {
+    success: {
+      status: 200,
+      description:
+        'A record for each line, as in the log, without an end; {"notice": "dropped", "count": N} where N were lost, {"notice": "ended"} at the end',
+      mediaType: 'application/x-ndjson',
+    },
+    failures: ['too_many_readers'],
+  },
   'workspace_secrets.list': { success: ok('The names', 'SecretNames') },
   'workspace_secrets.change': {
     request: 'SecretChanges',

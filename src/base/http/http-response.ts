@@ -11,6 +11,8 @@ export type HttpResponse = {
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** The connection ends after this response. */
   readonly isLast?: boolean;
+  /** How long the client may take to read one piece, where that is not the limit of the server. */
+  readonly idleMs?: number;
 };
 
 /** Thrown by a streamed body that was ended on purpose before it was whole: the connection is cut, and nothing failed. */

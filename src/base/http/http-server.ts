@@ -230,7 +230,7 @@ export class HttpServer {
       await sendResponse(incoming, outgoing, response, {
         requestId,
         isLast,
-        idleMs: limits.requestMs,
+        idleMs: response.idleMs ?? limits.requestMs,
         onWritten,
       });
     } catch (error) {

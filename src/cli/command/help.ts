@@ -11,6 +11,7 @@ import {
   doctorCommand,
   explainCommand,
   statusCommand,
+  tailCommand,
 } from './inspection-commands.ts';
 import { nearestOf } from './nearest.ts';
 import { auditCommand, boxHostCommand, platformCommand } from './platform-commands.ts';
@@ -34,6 +35,7 @@ export const allCommands: readonly CommandDeclaration[] = [
   explainCommand,
   doctorCommand,
   statusCommand,
+  tailCommand,
   caCommand,
   startCommand,
   demoCommand,

@@ -84,6 +84,46 @@ export const statusCommand = {
   exitCodes: [['0', 'the proxy is ready'], ['1', 'it cannot be reached or is not ready'], INVALID],
 } as const satisfies CommandDeclaration;
 
+export const tailCommand = {
+  name: 'tail',
+  summary: 'show the records of a running proxy while they come',
+  options: {
+    host: {
+      type: 'string',
+      value: 'GLOB',
+      text: 'host, with or without port; * is any number of characters',
+    },
+    rule: { type: 'string', value: 'NAME', text: 'name of the rule that applied' },
+    callback: { type: 'string', value: 'NAME', text: 'name of the callback that applied' },
+    outcome: {
+      type: 'string',
+      value: 'OUTCOME',
+      text: 'injected, forwarded, tunnelled, refused, failed, ...',
+    },
+    status: { type: 'string', value: 'STATUS', text: 'status of the response, as 403, or a class, as 4xx' },
+    refused: { type: 'boolean', text: 'only what was refused or failed' },
+    sandbox: { type: 'string', value: 'ID', text: 'sandbox of the client' },
+    config,
+    listen,
+    'admin-listen': adminListen,
+    'state-dir': stateDir,
+    json: { type: 'boolean', text: 'print each record as a line of JSON' },
+  },
+  notes: [
+    'A record must match every filter. It comes when its request, or its tunnel, has ended.',
+    'An output that is read slowly loses records and says how many; the proxy never waits.',
+  ],
+  examples: [
+    'sallyport tail --refused',
+    "sallyport tail --state-dir state --host '*.example.com' --status 4xx --json",
+  ],
+  exitCodes: [
+    ['0', 'the proxy, or the reader of the output, has ended'],
+    ['1', 'the proxy cannot be followed, or the connection was cut'],
+    INVALID,
+  ],
+} as const satisfies CommandDeclaration;
+
 export const doctorCommand = {
   name: 'doctor',
   summary: 'find out why clients of a running proxy fail, and what to do',

@@ -1,7 +1,7 @@
-// The adapter of prom-client: what this process counts, and what it looks up when it is read. Labels are bounded: a route
+// What a process of the platform counts, and what it looks up when it is read. Labels are bounded: a route
 // by its template, never a path.
 import { setTimeout } from 'node:timers/promises';
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from '../../base/metrics/prometheus.ts';
 import type { FinishedRequest } from './server.ts';
 
 /** What is looked up at each reading. */

@@ -20,7 +20,9 @@ export type ConnectionBudget = {
   markAuthenticated(connection: CountedConnection): void;
   remove(connection: CountedConnection): void;
   readonly open: number;
-  /** How many connections one sandbox may have now. */
+  /** How many the process may have. */
+  readonly max: number;
+  /** How many connections one sandbox may have now: those that are not authenticated give way. */
   readonly share: number;
 };
 
@@ -45,9 +47,8 @@ export function createConnectionBudget(limits: {
     rejected.delete(connection);
   }
 
-  function isOver(): boolean {
-    return unauthenticated.size + rejected.size > limits.maxWaiting || open.size > limits.maxOpen;
-  }
+  const isOver = (): boolean =>
+    unauthenticated.size + rejected.size > limits.maxWaiting || open.size > limits.maxOpen;
 
   /**
    * Rejected connections count until they are closed. If they did not, each new connection would evict one that is only
@@ -82,8 +83,8 @@ export function createConnectionBudget(limits: {
     get open() {
       return open.size;
     },
+    max: limits.maxOpen,
     get share() {
-      // Those that are not authenticated give way.
       const authenticated = open.size - unauthenticated.size - rejected.size;
       return limits.isShared ? limits.maxOpen - authenticated : Number.POSITIVE_INFINITY;
     },

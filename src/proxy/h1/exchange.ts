@@ -230,8 +230,8 @@ class Exchange
       fromClient: this.#connection.detach(),
       upstream: upstream.detach(),
       fromUpstream: this.#reader.rest,
-      idleMs,
-      halfClosedMs,
+      ...{ idleMs, halfClosedMs },
+      counted: { by: this.#context.counters, as: 'upgrade' },
     })
       .then((end) => this.#onSpliceEnd(end))
       .catch((error: unknown) => this.onBug(error));

@@ -107,7 +107,7 @@ class Tunnel {
     }
     this.#hasEnded = true;
     const { socket, scope } = this.#connection;
-    const { timeouts } = scope.context;
+    const { timeouts, counters } = scope.context;
     const fromClient = this.#connection.detach();
     socket.write(ESTABLISHED);
     const ending = splice({
@@ -116,6 +116,7 @@ class Tunnel {
       fromClient,
       idleMs: timeouts.tunnelIdleMs,
       halfClosedMs: timeouts.halfClosedMs,
+      counted: { by: counters, as: 'tunnel' },
     })
       .then((end) => this.#onSpliceEnd(end))
       // The connection is released after it.

@@ -9,6 +9,10 @@ export function createConnectionQuota(max: number) {
     get isExhausted(): boolean {
       return taken >= max;
     },
+    get taken(): number {
+      return taken;
+    },
+    max,
     /** Counts one more, also above the limit: callers check `isExhausted` first. */
     take(): void {
       taken += 1;

@@ -9,6 +9,7 @@ import { type Address, classifyAddress, parseAddress } from '../../base/address.
 import type { Authority } from '../../policy/authority/authority.ts';
 import type { TrustSet } from '../../tls/trust.ts';
 import { type EgressRules, isPortOpen, refuseAddress } from './address-guard.ts';
+import type { ProxyCounters } from '../counters.ts';
 import type { Protocol } from './alpn.ts';
 import { noteCertificateRequest, refuseWithoutCertificate } from './client-certificate.ts';
 import type { ConnectionQuota } from './connection-quota.ts';
@@ -43,17 +44,22 @@ type DiallerOptions = {
   readonly connectMs: number;
   /** Connections of the whole process, from their first packet until they are closed. */
   readonly quota: ConnectionQuota;
+  readonly counters?: ProxyCounters;
 };
 
 export function createDialler(options: DiallerOptions): Dialler {
-  const { quota } = options;
+  const { quota, counters } = options;
   return {
     async dial(target, signal) {
       const addresses = await checkedAddresses(target, options);
       if (isRefusal(addresses)) return addresses;
       if (signal.aborted) return refuse('upstream_unreachable', 'aborted');
       if (quota.isExhausted) return refuse('too_many_connections', 'hosts');
-      return connect(target, addresses, options, signal);
+      const startedMs = performance.now();
+      const opened = await connect(target, addresses, options, signal);
+      const socket = isRefusal(opened) ? undefined : opened;
+      counters?.countDial(socket, signal.aborted, performance.now() - startedMs);
+      return opened;
     },
   };
 }

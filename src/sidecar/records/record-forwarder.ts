@@ -68,6 +68,11 @@ export class RecordForwarder {
     lane.delivery.notify();
   }
 
+  /** Records that wait to be sent. */
+  get waiting(): number {
+    return this.#lanes.values().reduce((sum, { queue }) => sum + queue.length, 0);
+  }
+
   /** Whether so many records of this sandbox wait that new exchanges must be rejected. */
   isBlocked(sandbox: string): boolean {
     return this.#lanes.get(this.#laneName(sandbox))?.queue.isBlocked ?? false;

@@ -13,6 +13,8 @@ import type { Issue } from '../../base/schema.ts';
 import { toProxyConfigDocument } from '../../policy/document/proxy-config-document.ts';
 import { proxyConfigUpdateJsonSchema } from '../../policy/document/proxy-config.ts';
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
+import { outcomes } from '../../proxy/record.ts';
+import type { LiveRecords } from '../records/live-records.ts';
 import { DocumentParser } from './document-parser.ts';
 import { SandboxChanges } from './sandbox-changes.ts';
 import type { ChangedEntry } from './sandbox-creation.ts';
@@ -22,8 +24,7 @@ import type { Entry, Sandboxes } from './sandboxes.ts';
 
 export function createAdminTarget(
   sandboxes: Sandboxes,
-  caPem: string,
-  reloads: Reloads,
+  { caPem, reloads, live }: { readonly caPem: string; readonly reloads: Reloads; readonly live: LiveRecords },
 ): Omit<AdminTarget, 'loadPage'> {
   const changes = new SandboxChanges(sandboxes, new DocumentParser(sandboxes.shared));
   const show = (entry: Entry): ShownSandbox => showSandbox(entry, sandboxes.default);
@@ -36,6 +37,7 @@ export function createAdminTarget(
     documentSchemas,
     isReady: () => sandboxes.main.own.isReady(),
     reloads: () => reloads,
+    records: { outcomes, follow: (follower) => live.follow(follower) },
     caPem,
     proxyConfig(id) {
       const active = sandboxes.get(id)?.active;

@@ -8,6 +8,7 @@ import type { Policy } from '../../policy/policy.ts';
 import { createAlpnHints } from '../../proxy/upstream/alpn.ts';
 import type { ConnectionBudget } from '../../proxy/accept/connection-budget.ts';
 import type { OpenConnection, ProxyContext } from '../../proxy/context.ts';
+import { Total } from '../../proxy/counters.ts';
 import { notingRefusals } from '../../proxy/local/refusal-history.ts';
 import { createReservedHost } from '../../proxy/local/reserved-host.ts';
 import { closeAtOnce } from '../../proxy/splice.ts';
@@ -31,7 +32,7 @@ import type { Config } from '../config.ts';
 import { type OwnListeners, callbackGuard } from '../egress.ts';
 
 /** What all sandboxes of a process share. */
-export type SharedParts = Pick<ProxyContext, 'egress' | 'log'> & {
+export type SharedParts = Pick<ProxyContext, 'egress' | 'log' | 'counters'> & {
   readonly config: Config;
   /** Of the sandboxes that have no CA of their own. */
   readonly ca: CertificateAuthority;
@@ -82,25 +83,27 @@ export class Sandbox {
   #isClosing = false;
 
   constructor(id: string, shared: SharedParts, { limits, ca }: SandboxParts = {}) {
-    const { config, egress, log, now } = shared;
+    const { config, egress, log, now, counters } = shared;
     const certificates = ca ? createPublicCertificates(ca, shared.roots) : shared.certificates;
     const reserved = createReservedHost({ name: config.reservedHost, certificates, now });
     this.#operatorLimits = config.limits;
     this.#limits = { ...config.limits, ...limits };
     this.ca = ca ?? shared.ca;
+    const onIssued = (): void => counters.add(Total.leavesIssued);
     const isDraining = (): boolean => this.#isClosing || shared.isDraining();
     this.context = {
       sandbox: id,
       policy: () => this.#policy,
       ...upstreamParts(id, shared, this.#limits, this.#tickets),
       hints: createAlpnHints(shared.now),
-      leaves: createLeafCache(this.ca, { max: MAX_LEAVES }),
+      leaves: createLeafCache(this.ca, { max: MAX_LEAVES, onIssued }),
       egress,
       reserved,
       scrubsBodies: config.scrub === 'body',
       limits: this.#limits,
       timeouts: config.timeouts,
       recorder: notingRefusals(shared.recorderOf(id), reserved.refusals),
+      counters,
       log,
       connections: new Set<OpenConnection>(),
       clients: new Set<Socket>(),
@@ -150,7 +153,7 @@ function upstreamParts(
   limits: Limits,
   tickets: BoundedCache<Buffer>,
 ): Pick<ProxyContext, 'dialler' | 'upstream' | 'sessions' | 'callbacks'> {
-  const { config, trust, egress, lookup, now, idleQuota } = shared;
+  const { config, trust, egress, lookup, now, idleQuota, counters } = shared;
   const { connectMs, dnsMs, responseIdleMs } = config.timeouts;
   const resolver = createResolver({
     slots: shared.lookupSlots,
@@ -167,6 +170,7 @@ function upstreamParts(
     sessions: tickets,
     connectMs,
     quota: shared.upstreamQuota,
+    counters,
   });
   const upstream = new ConnectionPool({
     dialler,
@@ -184,6 +188,7 @@ function upstreamParts(
     vet: callbackGuard(config, resolver, egress),
     trust,
     timeoutMs: config.callback.timeoutMs,
+    counters: counters.callbacks,
     ...(now && { now }),
   });
   const sessions = new UpstreamSessions({ dialler, limits, quota: idleQuota });

@@ -38,6 +38,8 @@ const rows: readonly Row[] = [
   [200, 'GET', '/healthz'],
   [200, 'GET', '/readyz'],
   [200, 'GET', '/v1/ca.pem'],
+  // The stream has no end: test/admin/records.
+  [422, 'GET', '/v1/records?status=all'],
   [200, 'GET', '/v1/workspace_secrets'],
   [200, 'PUT', '/v1/workspace_secrets', { KEY: 'canary-workspace-secret' }],
   [200, 'POST', '/v1/workspace_secrets', [{ key: 'OTHER', value: null }]],

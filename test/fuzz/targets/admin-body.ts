@@ -7,6 +7,7 @@ import type { AdminResponse } from '../../../src/admin/admin-errors.ts';
 import { UnauthenticatedRecords } from '../../../src/admin/admin-records.ts';
 import { type AdminScope, handleRequest } from '../../../src/admin/request-pipeline.ts';
 import { routes } from '../../../src/admin/routes.ts';
+import { Readers } from '../../../src/admin/records/record-stream.ts';
 import { WriteGate } from '../../../src/admin/write-gate.ts';
 import { RateLimit } from '../../../src/base/rate-limit.ts';
 import { RequestBody } from '../../../src/base/http/request-body.ts';
@@ -56,6 +57,9 @@ async function ask(route: (typeof routes)[number], pieces: readonly Buffer[]): P
     body,
     client: '127.0.0.1',
     startedMs: 0,
+    closed: Promise.resolve(undefined),
+    draining: new AbortController().signal,
+    left: () => new AbortController().signal,
     onAuthenticated: () => undefined,
   });
   assert.deepEqual(errors, [], 'an error of ours');
@@ -77,5 +81,6 @@ function createScope(): { readonly scope: AdminScope; readonly errors: readonly 
   const target = createValidatingTarget();
   const bodyBytes = MAX_BODY_BYTES;
   const outlets = { record, isRecordBlocked, unauthenticated };
-  return { scope: { target, guard, findRoute, writes, bodyBytes, log, ...outlets }, errors };
+  const readers = new Readers(1);
+  return { scope: { target, guard, findRoute, writes, readers, bodyBytes, log, ...outlets }, errors };
 }

@@ -57,6 +57,7 @@ function requestFor(
     },
     forget: () => undefined,
     close: async () => undefined,
+    cached: 0,
   };
   const base = { policy: compiled.value, authority: authorityOf(text), path, scheme: 'https' as const };
   return { ...base, egress: EGRESS, callbacks, ...more, asked };
