@@ -20,6 +20,7 @@ const LONG_PAGES: typeof PAGES = [
   ['docs/secrets.md'],
   ['docs/several-sandboxes.md', 'example.com/ none'],
   ['docs/operations.md'],
+  ['docs/metrics.md'],
 ];
 
 /** The other pages with commands, and why they are not followed here. */
