@@ -1,6 +1,7 @@
 // A worker takes the next run that may begin. Limits are counted under the lock of the workspace, in the transaction that begins the run:
 // several workers never pass them together.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Store, Transaction } from '../../store/database.ts';
 import { sql } from '../../store/sql.ts';
 import type { ExportField } from '../files/export-columns.ts';
@@ -48,21 +49,37 @@ type Claiming = {
   readonly worker?: string | undefined;
 };
 
+/** Before each look, where somebody has the lock of a workspace with a run that may begin: it is held for moments. */
+const PAUSES_MS = [0, 20, 80];
+
 /** Undefined: no run may begin now. */
 export async function claimRun(store: Store, claiming: Claiming): Promise<ClaimedRun | undefined> {
+  for (const pauseMs of PAUSES_MS) {
+    await delay(pauseMs);
+    const claimed = await claimUnlocked(store, claiming);
+    if (claimed !== 'locked') return claimed;
+  }
+  return undefined;
+}
+
+/** Nobody waits for the lock of a workspace: runs of others would wait too. `locked`: no run may begin elsewhere. */
+async function claimUnlocked(store: Store, claiming: Claiming): Promise<ClaimedRun | 'locked' | undefined> {
   const { clock, limits, worker = null } = claiming;
+  let isLocked = false;
   const candidates = await findWorkspaces(store.db, await clock(store.db), limits);
   for (const { workspace_id: workspaceId } of candidates) {
     const claimed = await store.write(async (trx) => {
-      // Whoever has the lock wakes the workers, and a look for runs follows every few seconds: others need not wait for it.
-      if (!(await tryLockExportsOf(trx, workspaceId))) return undefined;
+      if (!(await tryLockExportsOf(trx, workspaceId))) {
+        isLocked = true;
+        return undefined;
+      }
       const now = await clock(trx);
       const found = await findRun(trx, { workspaceId, now, limits });
       return found && begin(trx, found, { now, worker });
     });
     if (claimed !== undefined) return claimed;
   }
-  return undefined;
+  return isLocked ? 'locked' : undefined;
 }
 
 /** Whether a workspace has a run that may begin, and none at work. */
