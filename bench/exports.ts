@@ -7,7 +7,7 @@ import { mkdtemp, rm, chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { exportWorkerSwitches } from '../src/cli/platform/started-programs.ts';
+import { exportWorkerSwitches } from '../src/cli/platform/export-worker-heap.ts';
 import { readAllMigrations } from '../src/platform/migrations.ts';
 import { type Connection, connectOnce } from '../src/platform/store/database.ts';
 import { openPostgres } from '../src/platform/store/embedded/postgres-server.ts';

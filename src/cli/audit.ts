@@ -5,7 +5,8 @@ import type { InstallationResult } from '../platform/audit-verification.ts';
 import type { PlatformConfig } from '../platform/config.ts';
 import { missing, parseCommandLine, unexpected } from './command/declaration.ts';
 import { auditCommand } from './command/platform-commands.ts';
-import { misspeltVariables, readPlatformConfig } from './platform.ts';
+import { misspeltVariables } from './platform/misspelt-variables.ts';
+import { readPlatformConfig } from './platform.ts';
 import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 
 /** Exit code 0: intact; 1: tampered with; 2: usage error; 3: it could not be determined. */

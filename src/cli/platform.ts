@@ -21,9 +21,9 @@ import { refuseRuntimeSwitches } from './process/runtime-switches.ts';
 import { waitForSignal } from './process/stop-signal.ts';
 import { runOrganization } from './platform/organization.ts';
 import { findBuildHostIssues } from './platform/build-hosts.ts';
+import { misspeltVariables } from './platform/misspelt-variables.ts';
 import { type ParentInput, toParentInput } from './platform/parent-input.ts';
 import { startPrograms } from './platform/started-programs.ts';
-import { unknownVariableWarnings } from './unknown-variables.ts';
 import { packageRoot } from './package-root.ts';
 
 type Flags = Values<typeof platformCommand.options>;
@@ -82,12 +82,6 @@ function refuseArguments(command: string, more: readonly string[], values: Flags
   throw new InputError(
     `--${foreign} is no option of ${command}: it belongs to ${owners.map(([name]) => name).join(' and ')}`,
   );
-}
-
-/** A misspelt setting would have no effect: a command would work on another directory or database than the operator means. */
-export function misspeltVariables(): readonly string[] {
-  const known = [...platformVariables().map(({ name }) => name), 'SALLYPORT_BOOTSTRAP_API_KEY'];
-  return unknownVariableWarnings(process.env, known);
 }
 
 /** The config from file, variables and flags. Undefined: it is invalid, and every issue was written to standard error. */

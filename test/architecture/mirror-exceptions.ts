@@ -24,6 +24,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/bulk-export/pages/exports-page.ts':
     'test/platform/bulk-export/pages/export-page-routes.test.ts',
   'src/platform/programs/export-worker-program.ts': 'test/cli/platform/export-worker.test.ts',
+  'src/cli/platform/misspelt-variables.ts': 'test/cli/platform.test.ts',
+  'src/cli/platform/program-settings.ts': 'test/cli/platform/export-worker.test.ts',
   'src/cli/platform/started-programs.ts': 'test/cli/platform/export-worker.test.ts',
   'src/cli/command/export-worker-command.ts': 'test/cli/platform/export-worker.test.ts',
   'src/platform/bulk-export/contract.ts': 'test/platform/bulk-export/worker/export-worker.test.ts',
@@ -187,7 +189,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/setting-schemas.ts': 'test/platform/config.test.ts',
   'src/platform/runner-program.ts': 'test/cli/platform/runner.test.ts',
   'src/platform/runner/program/directories.ts': 'test/cli/platform/runner.test.ts',
-  'src/cli/platform/parent-input.ts': 'test/cli/platform/runner.test.ts',
   'src/cli/command/runner-command.ts': 'test/cli/command/help.test.ts',
   'src/platform/runner/runner-lease.ts': 'test/platform/runner/runner.test.ts',
   'src/platform/runner/upkeep.ts': 'test/platform/runner/runner.test.ts',

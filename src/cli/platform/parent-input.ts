@@ -40,6 +40,13 @@ export function toParentInput(
   };
 }
 
+/** Of a program that uses S3, and installs no packages: what those of package managers hold is no concern of it. */
+export function withAwsVariables({ environment, ...input }: ParentInput): ParentInput {
+  const own = Object.entries(environment).filter(([name]) => OF_AWS.test(name));
+  return { ...input, environment: Object.fromEntries(own) };
+}
+
+const OF_AWS = /^AWS_/i;
 const MAX_CHARS = 4 * 1024 * 1024;
 
 export function writeParentInput(pipe: Writable, input: ParentInput): void {

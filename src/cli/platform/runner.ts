@@ -7,68 +7,28 @@ import { InputError } from '../../base/input-error.ts';
 import { createFdSink, createLog, type Log } from '../../base/log.ts';
 import { inheritedVariables } from '../../base/variables/inherited-variables.ts';
 import { DirectoryInUse } from '../../box-host/directory-lock.ts';
-import { isExposedListen, parsePlatformConfig, type PlatformConfig } from '../../platform/config.ts';
+import { isExposedListen, type PlatformConfig } from '../../platform/config.ts';
 import type { RunnerProgram } from '../../platform/runner-program.ts';
-import { claimSecrets, exposedVariables, handOverSecretVariables } from '../../sidecar/secret-environment.ts';
-import { parseCommandLine, type Values } from '../command/declaration.ts';
 import { runnerCommand } from '../command/runner-command.ts';
 import { readDocument } from '../document.ts';
-import { formatIssues } from '../issue-lines.ts';
 import { packageRoot } from '../package-root.ts';
-import { misspeltVariables } from '../platform.ts';
 import { findBuildHostIssues } from './build-hosts.ts';
-import { type ParentLink, readParentInput, PARENT_INPUT_VARIABLE } from './parent-input.ts';
-import { preventCoreDumps } from '../process/core-dumps.ts';
-import { refuseRuntimeSwitches } from '../process/runtime-switches.ts';
+import type { ParentLink } from './parent-input.ts';
+import { type ProgramSettings, readProgramSettings } from './program-settings.ts';
 import { waitForSignal } from '../process/stop-signal.ts';
-
-type Flags = Values<typeof runnerCommand.options>;
 
 /** Exit code 0 after a signal or without its platform, 2 for what must be corrected. */
 export async function run(args: string[]): Promise<number> {
-  refuseRuntimeSwitches(process.env);
-  handOverSecretVariables(undefined, exposedVariables(process.env));
-  // Before anything that can fail: secrets that are not claimed stay behind in a file.
-  const { operators } = claimSecrets(process.env);
-  const { values } = parseCommandLine(runnerCommand, args);
-  const descriptor = process.env[PARENT_INPUT_VARIABLE];
-  const parent = descriptor === undefined ? undefined : await readParentInput(Number(descriptor));
-  const config = await readConfig(values, parent, { ...process.env, ...operators });
-  if (config === undefined) return 2;
-  const cores = preventCoreDumps();
-  return serve(config, parent, [...cores.warnings, ...misspeltVariables(), ...weaknesses(config)]);
+  const settings = await readProgramSettings(runnerCommand, args, ({ runner }, variables) =>
+    findBuildHostIssues(runner.builds.allowHosts, variables),
+  );
+  return settings === undefined ? 2 : serve(settings);
 }
 
-/** Undefined: it is invalid, and every issue was written to standard error. */
-async function readConfig(
-  { config: file, ...given }: Flags,
-  parent: ParentLink | undefined,
-  env: NodeJS.ProcessEnv,
-): Promise<PlatformConfig | undefined> {
-  const document = parent?.input.document ?? (file === undefined ? {} : await readDocument(file));
-  Object.assign(process.env, parent?.input.environment);
-  const overrides = Object.entries(runnerCommand.options).flatMap(([option, declaration]) => {
-    const value = given[option as keyof typeof given];
-    return 'variable' in declaration && value !== undefined ? [[declaration.variable, value]] : [];
-  });
-  const variables = { ...env, ...parent?.input.variables, ...Object.fromEntries(overrides) };
-  const parsed = parsePlatformConfig(document, variables);
-  const issues = parsed.ok
-    ? await findBuildHostIssues(parsed.value.runner.builds.allowHosts, variables)
-    : parsed.issues;
-  if (parsed.ok && issues.length === 0) return parsed.value;
-  process.stderr.write(formatIssues(file ?? 'sallyport', issues));
-  return undefined;
-}
-
-async function serve(
-  config: PlatformConfig,
-  parent: ParentLink | undefined,
-  warnings: readonly string[],
-): Promise<number> {
+async function serve({ config, parent, warnings }: ProgramSettings): Promise<number> {
   const sink = createFdSink(1);
   const log = createLog(config.logLevel, sink);
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of [...warnings, ...weaknesses(config)]) log.warn(warning);
   const { drainMs } = config.limits;
   const stopped = waitForSignal(2 * drainMs, () =>
     log.error('shutdown timed out; exiting with work still running'),

@@ -2,20 +2,9 @@
 // export.
 import type { PlatformConfig } from '../../platform/config.ts';
 import type { Storage } from '../../platform/storage.ts';
-import type { ParentInput } from './parent-input.ts';
+import { exportWorkerSwitches } from './export-worker-heap.ts';
+import { type ParentInput, withAwsVariables } from './parent-input.ts';
 import { type ProgramChild, type ProgramChildOptions, startProgramChild } from './program-child.ts';
-
-/**
- * Of Node, for a worker that executes so many runs at once. Most of what it holds are buffers outside of the heap, which collections free:
- * the heap is small enough that those come often, and has a size below which they do not, for they would take half of the CPU.
- */
-export function exportWorkerSwitches(runs: number): readonly string[] {
-  return [
-    '--max-semi-space-size=8',
-    '--initial-old-space-size=80',
-    `--max-old-space-size=${256 + 128 * runs}`,
-  ];
-}
 
 type Starting = Pick<ProgramChildOptions, 'input' | 'program' | 'log' | 'sink'> & {
   readonly api: string | undefined;
@@ -38,7 +27,7 @@ export function startPrograms(
     title: 'the runner of deployments',
   };
   const worker: ProgramChildOptions = {
-    ...{ ...rest, input, isNeeded: () => has('export_runs') },
+    ...{ ...rest, input: withAwsVariables(input), isNeeded: () => has('export_runs') },
     command: 'export-worker',
     switches: exportWorkerSwitches(config.exports.worker.runs),
     title: 'the export worker',

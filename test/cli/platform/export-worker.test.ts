@@ -1,5 +1,6 @@
 // `sallyport export-worker` as a process: by itself, and as the child of a platform, whose exports it goes on with after it was killed.
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { zstdDecompressSync } from 'node:zlib';
 import { parquetReadObjects } from 'hyparquet';
 import { expect, it } from 'vitest';
@@ -7,7 +8,7 @@ import { createDeploymentPlatform, type DeploymentPlatform } from '../../support
 import type { PlatformProcess } from '../../support/platform-process.ts';
 import { openS3Server, type S3Server } from '../../support/s3-server.ts';
 import { createScratch } from '../../support/scratch.ts';
-import { type LogRecord, program, runToEnd } from '../../support/spawned-process.ts';
+import { type LogRecord, program, runToEnd, SpawnedProcess } from '../../support/spawned-process.ts';
 
 const patience = { timeout: 90_000, interval: 100 };
 const long = { tags: 'long', timeout: 240_000 };
@@ -118,6 +119,26 @@ it('is started with the first export, writes its files, and ends with the platfo
   expect(platform.process.stdout).toContain('the export worker is stopping');
   expect(platform.process.stdout).not.toContain('it is killed');
 });
+
+it(
+  'that an operator starts has the sizes of the heap, and its settings from variables and options',
+  long,
+  async () => {
+    await using scene = await createDeploymentPlatform();
+    await scene.start({ SALLYPORT_PLATFORM_EXPORTS_WORKER_START: 'false' });
+    const args = [program, 'export-worker', '--data-dir', scene.dataDirectory, '--runs', '3'];
+    const env = { DATABASE_URL: scene.database.url };
+    await using worker = new SpawnedProcess(process.execPath, args, { env });
+    const { runs, pid } = await worker.record(({ msg }) => msg === 'the export worker is ready');
+    expect([runs, pid]).toEqual([3, worker.pid]);
+    const command = readFileSync(`/proc/${worker.pid}/cmdline`, 'utf8').split('\0');
+    expect(command.filter((word) => word === '--max-old-space-size=640')).toHaveLength(1);
+    // Neither was lost when the process replaced itself.
+    expect(command.slice(-5, -1)).toEqual(['--data-dir', scene.dataDirectory, '--runs', '3']);
+    worker.kill('SIGTERM');
+    expect(await worker.exited).toMatchObject({ code: 0 });
+  },
+);
 
 it(
   'that is killed in the middle of an upload leaves the run to the next one: each row once, no upload',
