@@ -39,6 +39,8 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
     'test/platform/bulk-export/scheduling/run-ending.test.ts',
   'src/platform/bulk-export/scheduling/given-up-uploads.ts':
     'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
+  'src/platform/bulk-export/scheduling/waiting-workspaces.ts':
+    'test/platform/bulk-export/scheduling/run-claims.test.ts',
   'src/platform/bulk-export/scheduling/workspace-writes.ts':
     'test/platform/bulk-export/scheduling/export-upkeep.test.ts',
   'src/platform/store/postgres/statement-ending.ts': 'test/platform/traces/queries/run-pages.test.ts',

@@ -1,20 +1,16 @@
 // A worker takes the next run that may begin. Limits are counted under the lock of the workspace, in the transaction that begins the run:
 // several workers never pass them together.
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Database, Store, Transaction } from '../../store/database.ts';
+import { DomainError } from '../../../base/domain-error.ts';
+import type { Store, Transaction } from '../../store/database.ts';
+import { codeOf } from '../../store/database-error.ts';
 import { sql } from '../../store/sql.ts';
 import type { ExportField } from '../files/export-columns.ts';
 import type { DestinationConfig } from '../destinations/destination-schema.ts';
 import type { Compression, FormatVersion } from '../exports/export-rows.ts';
 import { addMs, type Clock } from './clock.ts';
-import { tryLockExportsOf } from './workspace-turn.ts';
-
-export type AdmissionLimits = {
-  /** Exports of a workspace that run at once, and runs of an export. */
-  readonly maxExports: number;
-  readonly maxRuns: number;
-};
+import { type AdmissionLimits, findWorkspaces } from './waiting-workspaces.ts';
+import { lockExportsOf, tryLockExportsOf } from './workspace-turn.ts';
 
 /** A worker that has not renewed a lease for so long has died, by the clock of the database. */
 export const LEASE_MS = 20_000;
@@ -39,9 +35,6 @@ export type ClaimedRun = {
   readonly credentialsVersion: number;
 };
 
-/** Of one look for a run. Others look at other workspaces meanwhile. */
-const MAX_WORKSPACES = 20;
-
 type Claiming = {
   readonly clock: Clock;
   readonly limits: AdmissionLimits;
@@ -49,92 +42,53 @@ type Claiming = {
   readonly worker?: string | undefined;
 };
 
-/** Before each look, where somebody has the lock of a workspace with a run that may begin: it is held for moments. */
-const PAUSES_MS = [0, 20, 80];
-
 /** Undefined: no run may begin now. */
 export async function claimRun(store: Store, claiming: Claiming): Promise<ClaimedRun | undefined> {
-  for (const pauseMs of PAUSES_MS) {
-    await delay(pauseMs);
-    const claimed = await claimUnlocked(store, claiming);
-    if (claimed !== 'locked') return claimed;
-  }
-  return undefined;
-}
-
-/** Nobody waits for the lock of a workspace: runs of others would wait too. `locked`: no run may begin elsewhere. */
-async function claimUnlocked(store: Store, claiming: Claiming): Promise<ClaimedRun | 'locked' | undefined> {
-  const { clock, limits, worker = null } = claiming;
-  let isLocked = false;
+  const { clock, limits } = claiming;
   const candidates = await findWorkspaces(store.db, await clock(store.db), limits);
+  const locked: string[] = [];
   for (const { workspace_id: workspaceId } of candidates) {
     const claimed = await store.write(async (trx) => {
-      if (!(await tryLockExportsOf(trx, workspaceId))) {
-        isLocked = true;
-        return undefined;
-      }
-      const now = await clock(trx);
-      const found = await findRun(trx, { workspaceId, now, limits });
-      return found && begin(trx, found, { now, worker });
+      if (await tryLockExportsOf(trx, workspaceId)) return claimLocked(trx, workspaceId, claiming);
+      locked.push(workspaceId);
+      return undefined;
     });
     if (claimed !== undefined) return claimed;
   }
-  return isLocked ? 'locked' : undefined;
+  const [first] = locked;
+  return first === undefined ? undefined : claimWaiting(store, first, claiming);
 }
 
-/** Whether a workspace has a run that may begin, and none at work. */
-export async function hasWaitingWorkspace(
-  { db }: Pick<Store, 'db'>,
-  { clock, limits }: Pick<Claiming, 'clock' | 'limits'>,
-): Promise<boolean> {
-  const [first] = await findWorkspaces(db, await clock(db), limits);
-  return first?.at_work === 0;
+/** Whoever has the lock of a workspace has it for moments, unless something is wrong. */
+const LOCK_MS = 500;
+/** lock_not_available */
+const NOT_LOCKED = '55P03';
+
+/** The lock is waited for only where no run may begin elsewhere, and not for long: others may wait for this look to end. */
+async function claimWaiting(
+  store: Store,
+  workspaceId: string,
+  claiming: Claiming,
+): Promise<ClaimedRun | undefined> {
+  try {
+    return await store.write(async (trx) => {
+      await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(trx);
+      return (await lockExportsOf(trx, workspaceId)) ? claimLocked(trx, workspaceId, claiming) : undefined;
+    });
+  } catch (error) {
+    if (error instanceof DomainError && codeOf(error.cause) === NOT_LOCKED) return undefined;
+    throw error;
+  }
 }
 
-type Candidate = {
-  readonly workspace_id: string;
-  /** Of its runs. */
-  readonly at_work: number;
-};
-
-/**
- * Where a run may begin, before any lock; those first that have the fewest at work, and of them those whose last turn was longest ago: a
- * worker with few places would otherwise give all of them to the oldest exports. Runs that cannot begin are not read, however many there
- * are: an export that waits has all of its runs due.
- */
-async function findWorkspaces(
-  db: Database,
-  now: Date,
-  { maxExports, maxRuns }: AdmissionLimits,
-): Promise<readonly Candidate[]> {
-  const { rows } = await sql<Candidate>`
-    with working as (
-      select workspace_id, export_id, count(*) as runs from export_runs where status = 'RUNNING' group by 1, 2
-    ), busy as (
-      select workspace_id, count(*) as exports from exports where status = 'RUNNING' group by 1
-    ), waiting as (
-      select e.workspace_id, min(e.created_at) as since
-      from exports e
-      left join working w on w.export_id = e.id
-      left join busy b on b.workspace_id = e.workspace_id
-      left join lateral (
-        select true as is_due from export_runs x
-        where e.status = 'RUNNING' and coalesce(w.runs, 0) < ${maxRuns}
-          and x.workspace_id = e.workspace_id and x.export_id = e.id and x.status = 'CREATED' and x.due_at <= ${now}
-        order by x.window_start limit 1
-      ) r on true
-      where e.status in ('CREATED', 'RUNNING')
-        and (r.is_due or (e.status = 'CREATED' and coalesce(b.exports, 0) < ${maxExports}))
-      group by 1
-    )
-    select workspace_id, (select coalesce(sum(w.runs), 0) from working w where w.workspace_id = q.workspace_id)::int as at_work
-    from waiting q
-    order by at_work,
-      (select max(e.updated_at) from exports e
-        where e.workspace_id = q.workspace_id and e.status not in ('CREATED', 'INTERVALSCHEDULED')) nulls first,
-      since
-    limit ${MAX_WORKSPACES}`.execute(db);
-  return rows;
+async function claimLocked(
+  trx: Transaction,
+  workspaceId: string,
+  { clock, limits, worker }: Claiming,
+): Promise<ClaimedRun | undefined> {
+  const now = await clock(trx);
+  const found = await findRun(trx, { workspaceId, now, limits });
+  return found && begin(trx, found, { now, worker: worker ?? null });
 }
 
 type FoundRun = {

@@ -2,11 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExportTenant } from '../export-scene.ts';
 import { createExportScene, type ExportScene } from '../export-scene.ts';
-import {
-  claimRun,
-  type ClaimedRun,
-  hasWaitingWorkspace,
-} from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
+import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
+import { hasWaitingWorkspace } from '../../../../src/platform/bulk-export/scheduling/waiting-workspaces.ts';
 import { lockExportsOf } from '../../../../src/platform/bulk-export/scheduling/workspace-turn.ts';
 import { endAttempt } from '../../../../src/platform/bulk-export/scheduling/run-ending.ts';
 import type { AttemptEnd } from '../../../../src/platform/bulk-export/exports/export-states.ts';
