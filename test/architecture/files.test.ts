@@ -12,7 +12,11 @@ const DATA_TABLES: readonly string[] = [];
 const ADAPTERS: readonly string[] = ['src/base/schema.ts'];
 
 const product = readSources('src/**/*.ts');
-const everything = [...product, ...readSources('{test,scripts,bench}/**/*.ts'), ...readSources('bin/*.js')];
+const everything = [
+  ...product,
+  ...readSources('{test,scripts,bench,interop/clients}/**/*.ts'),
+  ...readSources('bin/*.js'),
+];
 
 const NAMELESS = /^(types?|utils?|helpers?|common|misc|index|interfaces?|constants|shared|lib)\.ts$/;
 const SUFFIXES = /-(manager|handler|service|helper|util|impl|base)\.ts$/;
