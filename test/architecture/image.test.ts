@@ -6,26 +6,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseDockerfile } from '../../scripts/dockerfile.ts';
 import { launcher, projectRoot, runToEnd } from '../support/spawned-process.ts';
-
-type Instruction = { readonly name: string; readonly value: string; readonly stage: number };
 
 const read = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
 
-function readInstructions(): readonly Instruction[] {
-  const text = read('Dockerfile')
-    .replaceAll(/^#.*\n/gm, '')
-    .replaceAll(/\\\n\s*/g, '');
-  let stage = -1;
-  const found: Instruction[] = [];
-  for (const [, name = '', value = ''] of text.matchAll(/^([A-Z]+) (.*)$/gm)) {
-    if (name === 'FROM') stage += 1;
-    found.push({ name, value, stage });
-  }
-  return found;
-}
-
-const instructions = readInstructions();
+const instructions = parseDockerfile(read('Dockerfile'));
 const final = Math.max(...instructions.map(({ stage }) => stage));
 const values = (name: string, stage: number = final): readonly string[] =>
   instructions.filter((one) => one.name === name && one.stage === stage).map(({ value }) => value);
