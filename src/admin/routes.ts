@@ -82,10 +82,13 @@ async function showOpenApi(_request: AdminRequest, target: AdminTarget): Promise
 }
 
 function showReadiness(_request: AdminRequest, target: AdminTarget): AdminResponse {
+  if (!target.isReady()) return adminError('not_ready', { waitMs: 1000 });
   const { done, failed, isCurrent: is_current } = target.reloads();
-  return target.isReady()
-    ? jsonResponse(200, { status: 'ready', reloads: { done, failed, is_current } })
-    : adminError('not_ready', { waitMs: 1000 });
+  return jsonResponse(200, {
+    status: 'ready',
+    reloads: { done, failed, is_current },
+    ca: { is_ending: target.isAuthorityEnding() },
+  });
 }
 
 function showCa(_request: AdminRequest, target: AdminTarget): AdminResponse {

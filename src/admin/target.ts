@@ -114,6 +114,8 @@ export type AdminTarget = {
   loadPage(): Promise<PageTarget>;
   readonly records: LiveRecords;
   readonly caPem: string;
+  /** Whether the CA that signs ends in less than 30 days. */
+  isAuthorityEnding(): boolean;
   /** Undefined: no such sandbox. */
   proxyConfig(id: string): ShownConfig | undefined;
   applyProxyConfig(id: string, document: unknown, expected: Expected): Promise<Change<AppliedConfig>>;

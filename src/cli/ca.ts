@@ -1,11 +1,11 @@
-// `sallyport ca show|bundle|fingerprint`: the CA certificate of the proxy, for a client that must trust it. Reads no key.
-import { X509Certificate } from 'node:crypto';
+// `sallyport ca show|bundle|fingerprint|rotate`: the CA certificate of the proxy, for a client that must trust it. Only rotate reads a key.
 import { readFile } from 'node:fs/promises';
 import { InputError } from '../base/input-error.ts';
-import { certificateBlocks } from '../tls/pem.ts';
 import { codeOf } from '../tls/pem-files.ts';
 import { joinCertificates } from '../tls/public-certificates.ts';
+import { rotationFiles } from '../tls/authority-rotation.ts';
 import { systemRoots } from '../tls/system-roots.ts';
+import { aboutCertificate, type ReadAuthority, readAuthority } from './ca/certificate-file.ts';
 import { parseCommandLine, unexpected } from './command/declaration.ts';
 import { caCommand } from './command/inspection-commands.ts';
 import { caFiles, readConfig } from './settings.ts';
@@ -14,15 +14,17 @@ import { caFiles, readConfig } from './settings.ts';
 export async function run(args: readonly string[]): Promise<number> {
   const { values, operands } = parseCommandLine(caCommand, args);
   const [what = 'show', ...more] = operands;
+  if (what === 'rotate' && more.length === 0) return rotate(values);
+  if (values.overlap !== undefined) throw new InputError('--overlap needs rotate: sallyport ca rotate');
   const print = Object.hasOwn(PRINTERS, what) ? PRINTERS[what] : undefined;
   if (print === undefined || more.length > 0)
     throw unexpected(caCommand, print === undefined ? what : (more[0] ?? ''));
-  const { json, ...flags } = values;
+  const { json, overlap: _, ...flags } = values;
   const config = await readConfig(flags, process.env);
   if (!config) return 2;
   const file = caFiles(config).certificateFile;
   const authority = await readAuthority(file);
-  const shown = print(authority);
+  const shown = print(authority, await readNext(file));
   process.stdout.write(
     json
       ? `${JSON.stringify({ ...aboutCertificate(file, authority), ...shown.json }, null, 2)}\n`
@@ -31,42 +33,41 @@ export async function run(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-export type ReadAuthority = { readonly pem: string; readonly certificate: X509Certificate };
+type CaFlags = Parameters<typeof readConfig>[0] & { readonly overlap?: string; readonly json?: boolean };
 
-/** The first certificate of `file`; throws an InputError that says what to do. */
-export async function readAuthority(file: string): Promise<ReadAuthority> {
-  const hint = 'start `sallyport proxy` first, or set its --state-dir';
-  const [pem] = certificateBlocks(await readCaFile(file, hint));
-  if (pem === undefined) throw new InputError(`${file} contains no PEM certificate`);
-  try {
-    return { pem: `${pem.trim()}\n`, certificate: new X509Certificate(pem) };
-  } catch (cause) {
-    throw new InputError(`${file} contains no valid certificate`, { cause });
-  }
+async function rotate({ json, overlap, ...flags }: CaFlags): Promise<number> {
+  const config = await readConfig(flags, process.env);
+  if (!config) return 2;
+  const { rotateAuthority } = await import('./ca/rotate.ts');
+  const { file, fingerprint, signsFrom } = await rotateAuthority(config, overlap);
+  const signs_from = signsFrom.toISOString();
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ file, fingerprint, signs_from }, null, 2)}\n`
+      : `The next CA is ${fingerprint} (${file}). It signs from ${signs_from} on.
+Until then each client must load the bundle again, which has both certificates: by \`sallyport env\`, /env or /ca-bundle.pem.
+`,
+  );
+  return 0;
 }
 
-/** The text of the CA certificate; throws an InputError with `hint`. */
-export async function readCaFile(file: string, hint: string): Promise<string> {
+/** The certificate of the CA that follows, as text; empty if none does. */
+async function readNext(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new InputError(`the CA certificate ${file} cannot be read (${codeOf(cause)}): ${hint}`, { cause });
+    return await readFile(rotationFiles({ certificateFile: file, keyFile: '' }).certificateFile, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw error;
   }
 }
 
 type Shown = { readonly text: string; readonly json: Readonly<Record<string, unknown>> };
 
-const PRINTERS: Readonly<Record<string, (authority: ReadAuthority) => Shown>> = {
+const PRINTERS: Readonly<Record<string, (authority: ReadAuthority, nextPem: string) => Shown>> = {
   show: ({ pem }) => ({ text: pem, json: { pem } }),
-  bundle: ({ pem }) => {
-    const bundle = joinCertificates([pem, ...systemRoots()]);
+  bundle: ({ pem }, nextPem) => {
+    const bundle = joinCertificates([pem, nextPem, ...systemRoots()]);
     return { text: bundle, json: { bundle } };
   },
   fingerprint: ({ certificate }) => ({ text: `${certificate.fingerprint256}\n`, json: {} }),
 };
-
-/** What is public about the certificate. */
-export function aboutCertificate(file: string, { certificate }: ReadAuthority) {
-  const { subject, fingerprint256, validFrom, validTo } = certificate;
-  return { file, subject, fingerprint: fingerprint256, valid_from: validFrom, valid_to: validTo };
-}

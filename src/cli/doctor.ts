@@ -3,7 +3,7 @@ import { InputError } from '../base/input-error.ts';
 import { type ListenAddress, formatAddress, toReachable } from '../base/listen-address.ts';
 import { shellQuote } from '../base/variables/shell-export.ts';
 import type { Config } from '../sidecar/config.ts';
-import { type ReadAuthority, readAuthority } from './ca.ts';
+import { type ReadAuthority, readAuthority } from './ca/certificate-file.ts';
 import { type Values, parseCommandLine } from './command/declaration.ts';
 import { doctorCommand } from './command/inspection-commands.ts';
 import { checkClients } from './doctor/client-trust.ts';

@@ -7,7 +7,7 @@ import { type ListenAddress, toReachable } from '../base/listen-address.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { readTokenFile } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
-import { readCaFile } from './ca.ts';
+import { readCaFile } from './ca/certificate-file.ts';
 import { type ProxyLogin, prepareClients, readRules } from './client/client-setup.ts';
 import { programsWithout } from './client/programs.ts';
 import { fetchCertificate, parseProxyUrl } from './client/running-proxy.ts';

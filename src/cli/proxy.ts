@@ -1,6 +1,5 @@
 // `sallyport proxy`: runs one sidecar with its admin API. SIGHUP, and a change of their files, reads the proxy_config and the secrets
 // again; SIGTERM and SIGINT drain.
-import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { InputError, readInput } from '../base/input-error.ts';
 import { listenerUrl } from '../base/listen-address.ts';
@@ -13,10 +12,11 @@ import { type Sidecar, createSidecar } from '../sidecar/sidecar.ts';
 import { bundleFile, publishFile } from '../sidecar/state/published-bundle.ts';
 import { secretPart } from '../sidecar/state/state-directory.ts';
 import { SealedStateStore } from '../sidecar/state/state-store.ts';
-import { loadOrCreateCertificateAuthority } from '../tls/certificate-authority.ts';
 import { codeOf } from '../tls/pem-files.ts';
+import { rotationFiles } from '../tls/authority-rotation.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { proxyCommand } from './command/sidecar-commands.ts';
+import { openAuthority, refreshAuthority, warnOfExpiry } from './process/authority.ts';
 import { prepareProcess } from './process/startup.ts';
 import { applyFiles, createReloads, type Reloads } from './rules/reload.ts';
 import {
@@ -29,7 +29,6 @@ import {
   readSecrets,
   stateDirectory,
   stateKeySource,
-  writingTo,
 } from './settings.ts';
 
 /** Exit code 0 after a clean drain, 2 for a configuration that must be corrected. */
@@ -57,7 +56,7 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
   const secrets = await readSecrets(config, handed, fd);
   const moved = await prepareState(config);
   const files = caFiles(config);
-  const { ca } = await writingTo(dirname(files.keyFile), () => loadOrCreateCertificateAuthority(files));
+  const ca = await openAuthority(files);
   const directory = stateDirectory(config);
   const store = new SealedStateStore({
     directory: secretPart(directory),
@@ -65,6 +64,7 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
   });
   const sink = createFdSink(1);
   const sidecar = await createSidecar(config, { ca, sink, store });
+  sidecar.refuseUpstreamsOf(ca.next?.ca);
   for (const warning of [...warnings, ...proxyTokenWarnings(config), ...secrets.warnings])
     sidecar.log.warn(warning);
   if (moved.length > 0) sidecar.log.info({ directory, moved }, 'files moved into secret and public');
@@ -74,11 +74,12 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
     if (hasFile && !(await applyFiles(sidecar, config, secrets))) return 2;
     await open(sidecar, config, handed);
     if (config.hasNamespaces) process.on('message', (message, handle) => sidecar.handOver(message, handle));
-    const serving = serve(
-      sidecar,
-      config,
-      createReloads(sidecar, config, { loaded: secrets, files: watched }),
-    );
+    using _warnings = warnOfExpiry(sidecar, ca);
+    const refresh = async (): Promise<void> => {
+      if (await refreshAuthority(sidecar, ca, files)) await publish(sidecar, directory);
+    };
+    const parts = { loaded: secrets, files: watched, refresh };
+    const serving = serve(sidecar, config, createReloads(sidecar, config, parts));
     const isReloadRequested = early.end();
     // Whoever started the process waits for this line, and may send a signal at once.
     sink.flush();
@@ -97,7 +98,9 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
 function watchedPaths(config: Config, env: NodeJS.ProcessEnv): readonly string[] {
   const { proxyConfigFile, secretsDirectory, secretsFile } = config;
   const named = secretFileVariables(env).map(({ value }) => value);
-  return [proxyConfigFile, secretsDirectory, secretsFile, ...named].filter((path) => path !== undefined);
+  const { scheduleFile } = rotationFiles(caFiles(config));
+  const paths = [proxyConfigFile, secretsDirectory, secretsFile, scheduleFile, ...named];
+  return paths.filter((path) => path !== undefined);
 }
 
 /** By default SIGHUP would end the start. What changed since the files were read is read again afterwards. */

@@ -4,8 +4,9 @@ import { isObject } from '../base/json/json-document.ts';
 import { formatAddress } from '../base/listen-address.ts';
 import { z } from '../base/schema.ts';
 import type { Config } from '../sidecar/config.ts';
+import { expiryWarning } from '../tls/authority-rotation.ts';
 import { AdminUnreachable, askAdmin } from './admin-client.ts';
-import { aboutCertificate, readAuthority } from './ca.ts';
+import { aboutCertificate, readAuthority } from './ca/certificate-file.ts';
 import { parseCommandLine } from './command/declaration.ts';
 import { statusCommand } from './command/inspection-commands.ts';
 import { escapeControls } from './issue-lines.ts';
@@ -48,6 +49,8 @@ async function readStatus(config: Config): Promise<Status> {
     const { certificateFile: file } = caFiles(config);
     return aboutCertificate(file, await readAuthority(file));
   });
+  const warning = ca && expiryWarning(new Date(ca.valid_to), Date.now());
+  if (warning !== undefined) problems.push(warning);
   const listed =
     readiness && (await attempt(problems, () => askAdmin(config, '/v1/sandboxes', { needsToken: true })));
   const sandboxes = listed && sandboxesOf(listed.document);

@@ -173,6 +173,11 @@ export class Sidecar {
     return this.#recorded(rules.reapply(entry, secrets));
   }
 
+  /** A server with a leaf of this CA is a proxy loop or an attacker. */
+  refuseUpstreamsOf(ca: CertificateAuthority | undefined): void {
+    if (ca !== undefined) this.#sandboxes.shared.trust.ownKeys.add(ca.spkiSha256);
+  }
+
   /** Counts a reload of the operator's files. False: what they hold is not active. */
   noteReload(isDone: boolean): void {
     const counts = this.#reloads;
@@ -208,7 +213,7 @@ export class Sidecar {
 
   /** Opens the admin API and returns its URL. */
   async openAdmin(token: Secret): Promise<string> {
-    const { config, ca, listeners } = this.#sandboxes.shared;
+    const { config, listeners } = this.#sandboxes.shared;
     const { listen, hosts } = config.admin;
     if (listen === 'off') throw new Error('admin.listen is off');
     // Loaded on demand: `sallyport run` opens no admin API.
@@ -219,7 +224,7 @@ export class Sidecar {
       loadTarget: async () => {
         const { createAdminTarget } = await import('./sandboxes/admin-target.ts');
         const { live } = this.#parts.outlets;
-        const about = { caPem: ca.certificatePem, reloads: this.#reloads, live };
+        const about = { reloads: this.#reloads, live };
         return { ...createAdminTarget(this.#sandboxes, about), loadPage: () => this.#loadPage() };
       },
       listen,

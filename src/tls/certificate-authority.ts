@@ -20,6 +20,9 @@ export type CertificateAuthority = {
   readonly certificateDer: Buffer;
   /** As `openssl x509 -fingerprint -sha256` prints it: hex pairs with colons. */
   readonly fingerprintSha256: string;
+  readonly notAfter: Date;
+  /** During a rotation: the certificates of both CAs. */
+  readonly trustedPem?: string;
   /** Base64 of the SHA-256 of the public key (SPKI, DER), as curl's --pinnedpubkey takes it. */
   readonly spkiSha256: string;
   /** Signs a leaf of at most 72 hours. About 0.1 ms, synchronous. */
@@ -136,6 +139,7 @@ function authorityOf(
     certificateDer: certificate.raw,
     fingerprintSha256: certificate.fingerprint256,
     spkiSha256: spkiDigest(certificate.publicKey).toString('base64'),
+    notAfter: certificate.validToDate,
     issueLeaf(subject, now) {
       // Never outside the validity of the CA: strict verifiers require that.
       const notBefore = new Date(Math.max(now.getTime() - leafBackdateMs, lifeStart));

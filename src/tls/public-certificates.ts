@@ -1,4 +1,5 @@
-// What a client must trust, as PEM text: the proxy's CA certificate, and a bundle of it and the system's roots.
+// What a client must trust, as PEM text: the proxy's CA certificate, in a rotation two, and a bundle of that and the system's roots.
+import { hash } from 'node:crypto';
 import type { CertificateAuthority } from './certificate-authority.ts';
 import { certificateBlocks } from './pem.ts';
 import type { TrustSet } from './trust.ts';
@@ -7,7 +8,7 @@ export type PublicCertificates = {
   readonly caPem: string;
   /** The CA certificate and the system's roots, in parts: the roots are one buffer for all CAs and all responses. */
   readonly bundle: readonly Buffer[];
-  /** SHA-256 of the CA certificate: 64 lower-case hex digits. */
+  /** SHA-256 of the CA certificate, in a rotation of the text of both: 64 lower-case hex digits. */
   readonly fingerprint: string;
 };
 
@@ -26,15 +27,22 @@ export function createRootBundle(trust: Pick<TrustSet, 'systemRoots'>): RootBund
 }
 
 export function createPublicCertificates(
-  ca: Pick<CertificateAuthority, 'certificatePem' | 'fingerprintSha256'>,
+  ca: Pick<CertificateAuthority, 'certificatePem' | 'fingerprintSha256' | 'trustedPem'>,
   roots: RootBundle,
 ): PublicCertificates {
+  // They change in a rotation.
   return {
-    caPem: ca.certificatePem,
-    get bundle() {
-      return [Buffer.from(ca.certificatePem), roots.pem];
+    get caPem() {
+      return ca.trustedPem ?? ca.certificatePem;
     },
-    fingerprint: ca.fingerprintSha256.replaceAll(':', '').toLowerCase(),
+    get bundle() {
+      return [Buffer.from(this.caPem), roots.pem];
+    },
+    get fingerprint() {
+      const { trustedPem = ca.certificatePem } = ca;
+      if (trustedPem !== ca.certificatePem) return hash('sha256', trustedPem);
+      return ca.fingerprintSha256.replaceAll(':', '').toLowerCase();
+    },
   };
 }
 

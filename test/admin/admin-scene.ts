@@ -187,6 +187,7 @@ function createFakeTarget(calls: Call[]): AdminTarget {
     reloads: () => ({ done: 0, failed: 0, isCurrent: true }),
     loadPage: async () => EMPTY_PAGE,
     records: { outcomes: ['injected', 'refused', 'failed'], follow: () => () => undefined },
+    isAuthorityEnding: () => false,
     caPem: CA_PEM,
     proxyConfig: (id) => (isKnown(id) ? { revision: 7, etag: '"e7"', document: { rules: [] } } : undefined),
     async applyProxyConfig(id, document, expected) {

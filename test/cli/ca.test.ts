@@ -47,11 +47,8 @@ describe('ca', () => {
     [['show'], undefined, /ca\.pem cannot be read \(ENOENT\).*sallyport proxy/],
     [['show'], 'nothing', /ca\.pem contains no PEM certificate/],
     [['show', 'bundle'], pem, /unexpected argument bundle\. Usage: sallyport ca/],
-    [
-      ['rotate'],
-      pem,
-      /unexpected argument rotate\. Usage: sallyport ca \[OPTIONS\] show \| bundle \| fingerprint/,
-    ],
+    [['renew'], pem, /unexpected argument renew\. Usage: sallyport ca \[OPTIONS\] show \| bundle \|/],
+    [['rotate'], undefined, /ca\.pem cannot be read \(ENOENT\).*sallyport proxy/],
   ])('%j with %s is refused', async (args, text, message) => {
     await using state = await createScratch();
     if (text !== undefined) await writeCa(state, text);

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { clockFinding } from '../../src/cli/doctor.ts';
-import { readAuthority } from '../../src/cli/ca.ts';
+import { readAuthority } from '../../src/cli/ca/certificate-file.ts';
 import { type Reply, askProbe } from '../../src/cli/doctor/proxied-request.ts';
 import { bypassFinding, requestFindings } from '../../src/cli/doctor/url-checks.ts';
 import { parseAskedUrl } from '../../src/sidecar/explanation.ts';

@@ -29,6 +29,7 @@ export function createValidatingTarget(): AdminTarget {
       throw new Error('the page is no part of this target');
     },
     records: { outcomes: [], follow: () => () => undefined },
+    isAuthorityEnding: () => false,
     caPem: '',
     proxyConfig: () => ({ revision: 7, etag: '"e7"', document: {} }),
     async applyProxyConfig(_, document, { etag = '"e7"' }) {

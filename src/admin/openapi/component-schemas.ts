@@ -87,6 +87,7 @@ const shown: Readonly<Record<string, JsonSchema>> = {
   Readiness: closed({
     status: { const: 'ready' },
     reloads: closed({ done: count, failed: count, is_current: flag }),
+    ca: closed({ is_ending: flag }),
   }),
   ActiveProxyConfig: closed({ proxy_config: reference('ProxyConfig'), revision: count, etag: text }),
   AppliedProxyConfig: closed({ revision: count, warnings: issues }),

@@ -21,12 +21,12 @@ export function parseProxyUrl(text: string): ListenAddress {
 const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 65_536;
 
-/** The PEM text that the proxy serves as `/ca.pem`: exactly one certificate. */
+/** The PEM text that the proxy serves as `/ca.pem`: one certificate, or two during a rotation. */
 export async function fetchCertificate(address: ListenAddress): Promise<string> {
   const url = `http://${formatAddress(address)}/ca.pem`;
   const pem = await fetchText(url, address);
   const certificates = parseCertificates(pem);
-  if (typeof certificates === 'number' || certificates.length !== 1)
+  if (typeof certificates === 'number' || certificates.length === 0 || certificates.length > 2)
     throw new InputError(
       `${url}: the response has no CA certificate: is this the port of a Sallyport proxy?`,
     );

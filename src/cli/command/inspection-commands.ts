@@ -1,4 +1,4 @@
-// The declarations of the commands that look at files or at a running proxy and change nothing.
+// The declarations of the commands that look at files or at a running proxy. `ca rotate` alone creates something.
 import type { CommandDeclaration } from './declaration.ts';
 import { configOptions } from './sidecar-commands.ts';
 
@@ -65,15 +65,29 @@ export const explainCommand = {
 
 export const caCommand = {
   name: 'ca',
-  summary: 'print the CA certificate of the proxy',
-  operands: 'show | bundle | fingerprint',
-  options: { config, 'state-dir': stateDir, json },
+  summary: 'print the CA certificate of the proxy, or create the one that follows it',
+  operands: 'show | bundle | fingerprint | rotate',
+  options: {
+    config,
+    'state-dir': stateDir,
+    overlap: {
+      type: 'string',
+      value: 'DAYS',
+      text: 'rotate: how long clients have to load the next certificate before it is used',
+      fallback: '7',
+    },
+    json,
+  },
   notes: [
-    'show: the certificate (PEM). bundle: the certificate and the roots of the system. fingerprint: its SHA-256.',
-    'No key is read.',
+    'show: the certificate (PEM). bundle: the certificate and the roots of the system. fingerprint: its SHA-256. No key is read.',
+    'rotate: creates the next CA. The proxy hands out both certificates from now on, and signs with the next one after the overlap.',
   ],
-  examples: ['sallyport ca show --state-dir state > ca.pem', 'sallyport ca fingerprint --json'],
-  exitCodes: [['0', 'printed'], INVALID],
+  examples: [
+    'sallyport ca show --state-dir state > ca.pem',
+    'sallyport ca fingerprint --json',
+    'sallyport ca rotate --overlap 14',
+  ],
+  exitCodes: [['0', 'printed or created'], INVALID],
 } as const satisfies CommandDeclaration;
 
 export const statusCommand = {

@@ -9,7 +9,7 @@ import { readProxyToken } from '../../sidecar/access-tokens.ts';
 import type { Config } from '../../sidecar/config.ts';
 import { codeOf } from '../../tls/pem-files.ts';
 import { systemRoots } from '../../tls/system-roots.ts';
-import type { ReadAuthority } from '../ca.ts';
+import type { ReadAuthority } from '../ca/certificate-file.ts';
 import { entriesHiding } from '../client/no-proxy.ts';
 import { explainFor } from '../explain.ts';
 import type { AskedRequest, Explanation } from '../../sidecar/explanation.ts';

@@ -31,7 +31,16 @@ export type Reloads = {
 export function createReloads(
   sidecar: Sidecar,
   config: Config,
-  { loaded, files }: { readonly loaded: WorkspaceSecrets; readonly files: FileWatch | undefined },
+  {
+    loaded,
+    files,
+    refresh,
+  }: {
+    readonly loaded: WorkspaceSecrets;
+    readonly files: FileWatch | undefined;
+    /** What else is read again; an error is a failed reload. */
+    refresh(): Promise<void>;
+  },
 ): Reloads {
   const queue = new WorkQueue();
   let secrets = loaded;
@@ -40,6 +49,7 @@ export function createReloads(
       const reloaded = secrets.reload();
       if (!(await applyFiles(sidecar, config, reloaded, `proxy_config rejected; ${UNCHANGED}`))) return false;
       secrets = reloaded;
+      await refresh();
       return true;
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown';

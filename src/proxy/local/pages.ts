@@ -28,14 +28,14 @@ export function pageAt(target: string, source: PageSource): Page | undefined {
 
 // What follows from the policy is made once for each: a tenant has many client addresses, each may ask ten times a second,
 // and what a client does not read stays in memory.
-const scripts = new WeakMap<Policy, Buffer>();
+const scripts = new WeakMap<Policy, { readonly fingerprint: string; readonly script: Buffer }>();
 const statuses = new WeakMap<Policy, Buffer>();
 
 function scriptOf(policy: Policy, { name, certificates: { fingerprint } }: ReservedHost): Buffer {
   const known = scripts.get(policy);
-  if (known) return known;
+  if (known?.fingerprint === fingerprint) return known.script;
   const script = Buffer.from(envScript({ name, fingerprint, placeholders: policy.placeholders }));
-  scripts.set(policy, script);
+  scripts.set(policy, { fingerprint, script });
   return script;
 }
 

@@ -15,6 +15,7 @@ import { proxyConfigUpdateJsonSchema } from '../../policy/document/proxy-config.
 import type { ProxyConfig } from '../../policy/document/proxy-config-schema.ts';
 import { outcomes } from '../../proxy/record.ts';
 import type { LiveRecords } from '../records/live-records.ts';
+import { expiryWarning } from '../../tls/authority-rotation.ts';
 import { DocumentParser } from './document-parser.ts';
 import { SandboxChanges } from './sandbox-changes.ts';
 import type { ChangedEntry } from './sandbox-creation.ts';
@@ -24,7 +25,7 @@ import type { Entry, Sandboxes } from './sandboxes.ts';
 
 export function createAdminTarget(
   sandboxes: Sandboxes,
-  { caPem, reloads, live }: { readonly caPem: string; readonly reloads: Reloads; readonly live: LiveRecords },
+  { reloads, live }: { readonly reloads: Reloads; readonly live: LiveRecords },
 ): Omit<AdminTarget, 'loadPage'> {
   const changes = new SandboxChanges(sandboxes, new DocumentParser(sandboxes.shared));
   const show = (entry: Entry): ShownSandbox => showSandbox(entry, sandboxes.default);
@@ -38,7 +39,10 @@ export function createAdminTarget(
     isReady: () => sandboxes.main.own.isReady(),
     reloads: () => reloads,
     records: { outcomes, follow: (follower) => live.follow(follower) },
-    caPem,
+    get caPem() {
+      return sandboxes.shared.certificates.caPem;
+    },
+    isAuthorityEnding: () => expiryWarning(sandboxes.shared.ca.notAfter, Date.now()) !== undefined,
     proxyConfig(id) {
       const active = sandboxes.get(id)?.active;
       if (!active) return undefined;

@@ -258,7 +258,9 @@ const openRows: readonly AdminRow[] = [
     bodies: ['{"status":"ok"}\n'],
   }),
   adminRow('A-10 ready', request('GET /readyz', [HOST]), 200, undefined, {
-    bodies: ['{"status":"ready","reloads":{"done":0,"failed":0,"is_current":true}}\n'],
+    bodies: [
+      '{"status":"ready","reloads":{"done":0,"failed":0,"is_current":true},"ca":{"is_ending":false}}\n',
+    ],
   }),
   adminRow('A-10 health-head', request('HEAD /healthz', [HOST]), 200),
   adminRow('A-10 health-with-detail', request('GET /healthz?verbose=1', [HOST]), 422),

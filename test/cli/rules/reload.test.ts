@@ -106,6 +106,7 @@ it(
     expect(await scene.readiness()).toEqual({
       status: 'ready',
       reloads: { done: 2, failed: 1, is_current: false },
+      ca: { is_ending: false },
     });
     expect(await isApplied(() => writeFile(file, rules('3')))).toBe('key-2 3');
 

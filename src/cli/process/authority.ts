@@ -1,0 +1,71 @@
+// The CA of `sallyport proxy`: the current one and the one that follows it, from their files, and the warning before it ends.
+import { dirname } from 'node:path';
+import type { Sidecar } from '../../sidecar/sidecar.ts';
+import {
+  createRotatingAuthority,
+  expiryWarning,
+  type NextAuthority,
+  type RotatingAuthority,
+  rotationFiles,
+} from '../../tls/authority-rotation.ts';
+import {
+  type CertificateAuthorityFiles,
+  loadOrCreateCertificateAuthority,
+} from '../../tls/certificate-authority.ts';
+import { codeOf, isPresent } from '../../tls/pem-files.ts';
+import { writingTo } from '../settings.ts';
+
+/** Creates the CA if there is none, and ends a rotation that is over. Throws an Error that names the file and what to do. */
+export async function openAuthority(files: CertificateAuthorityFiles): Promise<RotatingAuthority> {
+  const rotation = await loadRotation(files);
+  await rotation?.completeRotation(files, Date.now()).catch(ignoreReadOnly);
+  const { ca } = await writingTo(dirname(files.keyFile), () => loadOrCreateCertificateAuthority(files));
+  const rotating = createRotatingAuthority(ca);
+  rotating.follow(await readNext(files));
+  return rotating;
+}
+
+/** Loaded where there is a rotation: few starts have one. */
+async function loadRotation(files: CertificateAuthorityFiles) {
+  const isBegun = await isPresent(rotationFiles(files).scheduleFile);
+  return isBegun ? import('../../tls/rotation-files.ts') : undefined;
+}
+
+async function readNext(files: CertificateAuthorityFiles): Promise<NextAuthority | undefined> {
+  return (await loadRotation(files))?.readNextAuthority(files);
+}
+
+/** Files of a mounted secret are replaced by whoever mounts them; until then the dates decide as before. */
+function ignoreReadOnly(error: unknown): void {
+  if (!['EROFS', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)))) throw error;
+}
+
+/** Reads again which CA follows. Whether that has changed. */
+export async function refreshAuthority(
+  sidecar: Sidecar,
+  ca: RotatingAuthority,
+  files: CertificateAuthorityFiles,
+): Promise<boolean> {
+  const before = ca.trustedPem;
+  const next = await readNext(files);
+  ca.follow(next);
+  sidecar.refuseUpstreamsOf(next?.ca);
+  if (ca.trustedPem === before) return false;
+  const about = next && { fingerprint: next.ca.fingerprintSha256, signs_from: next.signsFrom.toISOString() };
+  sidecar.log.info({ next: about }, next ? 'the next CA is published' : 'no CA follows any more');
+  return true;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Now and once a day, in the last 30 days of the CA that signs. */
+export function warnOfExpiry(sidecar: Sidecar, ca: RotatingAuthority): Disposable {
+  const look = (): void => {
+    const warning = ca.next === undefined ? expiryWarning(ca.notAfter, Date.now()) : undefined;
+    if (warning !== undefined) sidecar.log.warn(warning);
+  };
+  look();
+  const timer = setInterval(look, DAY_MS);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}

@@ -1,0 +1,96 @@
+// A rotation as an operator does it: the command beside a running proxy, which hands out both certificates without a restart.
+import { X509Certificate } from 'node:crypto';
+import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createOrigin } from '../../support/recording-origin.ts';
+import { type Finished, program, runToEnd, spawnSallyport } from '../../support/spawned-process.ts';
+import { createTestAuthority } from '../../support/test-authority.ts';
+import { WireClient } from '../../support/wire-client.ts';
+
+const origins = createTestAuthority();
+const RULES = {
+  rules: [{ match_hosts: ['api.test'], headers: [{ name: 'X-Key', type: 'plaintext', value: 'v' }] }],
+};
+
+const ca = (...args: readonly string[]): Promise<Finished> =>
+  runToEnd(process.execPath, [program, 'ca', ...args]);
+const certificatesIn = (pem: string): readonly string[] =>
+  pem.match(/-----BEGIN[^]*?END CERTIFICATE-----/g) ?? [];
+
+describe('ca rotate', () => {
+  it('has a running proxy hand out both certificates, and sign with the first for clients that know it alone', async () => {
+    await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
+    await using proxy = await spawnSallyport({ proxyConfig: RULES, upstreamCaPem: origins.certificatePem });
+    const state = dirname(dirname(proxy.caFile));
+    const before = await readFile(proxy.caFile, 'utf8');
+    const { code, stdout, stderr } = await ca('rotate', '--json', '--state-dir', state);
+    expect([code, stderr]).toEqual([0, '']);
+    const rotation = JSON.parse(stdout);
+    await proxy.process.record(({ msg }) => msg === 'the next CA is published');
+
+    const served = await (await fetch(`http://127.0.0.1:${proxy.port}/ca.pem`)).text();
+    const [first = '', second = '', ...more] = certificatesIn(served);
+    expect([first, more]).toEqual([before.trim(), []]);
+    expect(new X509Certificate(second).fingerprint256).toBe(rotation.fingerprint);
+    const bundle = await readFile(join(state, 'public', 'ca-bundle.pem'), 'utf8');
+    expect([bundle.includes(first), bundle.includes(second)]).toEqual([true, true]);
+    const printed = (await ca('bundle', '--state-dir', state)).stdout;
+    expect([printed.includes(first), printed.includes(second)]).toEqual([true, true]);
+
+    const authority = `api.test:${origin.port}`;
+    await using client = await WireClient.connectThrough(proxy.port, authority, {
+      ca: before,
+      name: 'api.test',
+    });
+    await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+    await client.readResponse();
+    expect(origin.requests).toHaveLength(1);
+
+    const again = await ca('rotate', '--state-dir', state);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('a rotation has begun')]);
+  });
+
+  it('lets the next CA sign when the overlap is over, without a restart', async () => {
+    await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
+    await using proxy = await spawnSallyport({ proxyConfig: RULES, upstreamCaPem: origins.certificatePem });
+    const state = dirname(dirname(proxy.caFile));
+    const { stdout } = await ca('rotate', '--overlap', '0', '--json', '--state-dir', state);
+    const { file } = JSON.parse(stdout);
+    await proxy.process.record(({ msg }) => msg === 'the next CA is published');
+    const authority = `api.test:${origin.port}`;
+    const next = await readFile(file, 'utf8');
+    await using client = await WireClient.connectThrough(proxy.port, authority, {
+      ca: next,
+      name: 'api.test',
+    });
+    await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+    await client.readResponse();
+    expect(origin.requests).toHaveLength(1);
+  });
+
+  it.each([
+    [['rotate', '--overlap=-1'], /--overlap must be a number of days from 0 to 365/],
+    [['rotate', '--overlap', 'soon'], /--overlap must be a number of days/],
+    [['show', '--overlap', '3'], /--overlap needs rotate/],
+  ])('%j is refused and creates nothing', async (args, message) => {
+    await using proxy = await spawnSallyport({ proxyConfig: RULES });
+    const state = dirname(dirname(proxy.caFile));
+    const { code, stderr } = await ca(...args, '--state-dir', state);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect((await readdir(join(state, 'secret'))).filter((name) => name.startsWith('ca.'))).toEqual([
+      'ca.key',
+    ]);
+  });
+
+  it('a rotation that cannot be read leaves the active CA, and is one failed reload', async () => {
+    await using proxy = await spawnSallyport({ proxyConfig: RULES });
+    const schedule = join(dirname(dirname(proxy.caFile)), 'secret', 'ca.key.rotation');
+    await writeFile(schedule, new Date().toISOString());
+    await chmod(schedule, 0o600);
+    const failed = await proxy.process.record(({ msg }) => String(msg).startsWith('reload failed'));
+    expect(failed['reason']).toMatch(/ca\.key\.next: cannot be opened \(ENOENT\)/);
+    const served = await (await fetch(`http://127.0.0.1:${proxy.port}/ca.pem`)).text();
+    expect(served.trim()).toBe((await readFile(proxy.caFile, 'utf8')).trim());
+  });
+});
