@@ -33,6 +33,7 @@ const FILES: readonly string[] = [
   'traces/migrations/0028-trace-days',
   'bulk-export/migrations/0029-export-destinations',
   'bulk-export/migrations/0030-exports',
+  'bulk-export/migrations/0031-export-removals',
 ];
 
 // The build copies these folders beside the bundle.

@@ -157,6 +157,7 @@ const STATEMENTS: Readonly<Record<number, string>> = {
         '00000000-0000-4000-8000-0000000000e1', 'CREATED', '2026-01-01T00:00:00.000000Z', '2026-01-02T00:00:00.000000Z',
         now(), now(), now());
   `,
+  31: `insert into export_removals (workspace_id) values ('00000000-0000-4000-8000-0000000000e4')`,
 };
 
 export type RowCount = { readonly table: string; readonly count: number };

@@ -3,7 +3,7 @@ import type { Transaction } from '../store/database.ts';
 import { sql } from '../store/sql.ts';
 import { notify } from '../store/postgres/notifications.ts';
 
-/** They go with the workspace; until then nobody goes on with them. */
+/** Nobody goes on with them; a job removes them when the workspace is gone. Runs that wait begin only with their exports. */
 export async function cancelExportsOf(
   trx: Transaction,
   { organizationId, workspaceId }: { readonly organizationId: string; readonly workspaceId: string },
@@ -28,7 +28,7 @@ export async function cancelExportsOf(
     .updateTable('export_runs')
     .set({ ...ended, lease_id: null, lease_until: null, attempt_at: null })
     .where('workspace_id', '=', workspaceId)
-    .where('status', 'in', ['CREATED', 'RUNNING'])
+    .where('status', '=', 'RUNNING')
     .execute();
   await notify(trx, 'exports', workspaceId);
 }

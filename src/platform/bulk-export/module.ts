@@ -2,6 +2,7 @@
 // program is `export-worker-program.ts`.
 import type { Module } from '../module.ts';
 import { createDestinationRoutes } from './destinations/destination-routes.ts';
+import { removeExports } from './exports/export-removal.ts';
 import { createExportRoutes } from './exports/export-routes.ts';
 import { exportPageRoutes } from './pages/export-page-routes.ts';
 import { createExportUpkeep } from './scheduling/upkeep-job.ts';
@@ -16,7 +17,7 @@ export const bulkExport: Module = {
     ...createExportRoutes(wiring),
     ...exportPageRoutes,
   ],
-  jobs: [upkeep.job],
+  jobs: [upkeep.job, removeExports],
   async start({ config }) {
     upkeep.begin(config.exports.rules);
     return undefined;

@@ -66,6 +66,7 @@ describe('the jobs of the modules', () => {
       ['replace-trace-signing-keys', { cron: '23 2 * * *', data: {} }],
       ['expire-traces', { everyMinutes: 30, data: {} }],
       ['keep-exports', { everyMinutes: 1, data: {} }],
+      ['remove-exports', { everyMinutes: 1, data: {} }],
     ]);
     const { signal } = new AbortController();
     const { send } = createTestWiring();

@@ -61,6 +61,11 @@ declare module '../../store/tables.ts' {
       updated_at: Date;
       finished_at: Date | null;
     };
+    /** Workspaces that are gone, whose exports are to be removed. */
+    readonly export_removals: {
+      readonly workspace_id: Fixed<string>;
+      readonly deleted_at: Generated<Date>;
+    };
   }
 }
 

@@ -45,6 +45,7 @@ export async function findWorkspaces(
     ), waiting as (
       select e.workspace_id, min(e.created_at) as since
       from exports e
+      join workspaces o on o.id = e.workspace_id
       left join working w on w.export_id = e.id
       left join busy b on b.workspace_id = e.workspace_id
       left join lateral (
