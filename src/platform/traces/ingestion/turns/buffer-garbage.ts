@@ -7,7 +7,7 @@ import { collectHeap } from '../../../../base/memory/heap-collection.ts';
 const MIB = 1024 * 1024;
 const YOUNG_BYTES = MIB;
 /** Such a collection takes some 25 ms, as those do that V8 begins. */
-export const ALL_BYTES: number = 32 * MIB;
+export const ALL_BYTES: number = 64 * MIB;
 
 let [young, all] = [0, 0];
 
