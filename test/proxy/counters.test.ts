@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { ProxyCounters, Total, failureReasons, protocols, refusalCodes } from '../../src/proxy/counters.ts';
 import { type ExchangeRecord, outcomes } from '../../src/proxy/record.ts';
@@ -17,6 +18,8 @@ const requestsOf = ({ requests }: ProxyCounters): Readonly<Record<string, number
       return count === 0 ? [] : [[name, count]];
     }),
   );
+
+const TIMES = 500_000;
 
 describe('an exchange is counted', () => {
   it('once by its outcome and protocol', () => {
@@ -75,4 +78,20 @@ it('every reason that the data path gives is in a list', () => {
   }
   expect(found.size).toBeGreaterThan(15);
   expect([...found].filter((reason) => !known.has(reason))).toEqual([]);
+});
+
+it('counting allocates nothing', () => {
+  const counters = new ProxyCounters();
+  const record = recordOf({
+    ...{ outcome: 'injected', rule: 'api', injected: ['A'], upstream_reused: true, bytes_up: 1 },
+  });
+  const count = (times: number): void => {
+    for (let i = 0; i < times; i += 1) counters.countExchange(record, 2.5);
+  };
+  // Until it is compiled.
+  count(200_000);
+  const before = getHeapStatistics().total_allocated_bytes;
+  count(TIMES);
+  const allocated = getHeapStatistics().total_allocated_bytes - before;
+  expect(allocated / TIMES).toBeLessThan(1);
 });

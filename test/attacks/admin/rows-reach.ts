@@ -29,6 +29,19 @@ const reachRows: readonly AdminRow[] = [
     ),
   ),
   adminRow('A-01 read-without-a-token', request(`GET ${CONFIG}`, [HOST]), 401),
+  adminRow('A-01 records-without-a-token', request('GET /v1/records', [HOST]), 401),
+  adminRow('A-01 records-with-the-token-in-the-query', request('GET /v1/records?token=<TOKEN>', [HOST]), 401),
+  adminRow(
+    'A-01 records-through-a-proxy',
+    request('GET /v1/records', [HOST, BEARER, 'Via: 1.1 sidecar']),
+    403,
+  ),
+  adminRow(
+    'A-01 records-with-a-filter-that-is-a-script',
+    request('GET /v1/records?status=%3Cscript%3Ealert(1)%3C/script%3E', [HOST, BEARER]),
+    422,
+  ),
+  adminRow('A-01 records-with-a-filter-twice', request('GET /v1/records?rule=a&rule=b', [HOST, BEARER]), 422),
   adminRow(
     'A-01 write-without-a-token',
     request(`PUT ${CONFIG}`, [HOST, JSON_TYPE], STOLEN),
