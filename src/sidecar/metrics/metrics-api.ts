@@ -1,7 +1,7 @@
 // Serves /metrics. Loaded with the first connection; what formats, with the first reading. Whoever may read it learns names of rules
 // and numbers, and can change nothing.
-import type { Socket } from 'node:net';
-import { type AccessGuard, createAccessGuard, tokenRequired } from '../../admin/access-guard.ts';
+import type { Duplex } from 'node:stream';
+import { createAccessGuard, tokenRequired } from '../../admin/access-guard.ts';
 import { adminError, type AdminResponse } from '../../admin/admin-errors.ts';
 import type { HttpResponse } from '../../base/http/http-response.ts';
 import { HttpServer } from '../../base/http/http-server.ts';
@@ -17,6 +17,8 @@ export type MetricsAccess = {
   readonly token: Secret | undefined;
   /** Names that Host may hold besides those of loopback and addresses. */
   readonly hosts: readonly string[];
+  /** Called with each connection that has shown the token. */
+  onAuthenticated(socket: Duplex): void;
 };
 
 export type MetricsApi = ReturnType<typeof createMetricsApi>;
@@ -26,7 +28,8 @@ const LIMITS = { headBytes: 16 * 1024, headMs: 5000, requestMs: 5000, keepAliveM
 const READINGS_PER_SECOND = 50;
 const WRONG_TOKENS_PER_MINUTE = 5;
 
-export function createMetricsApi(source: MetricSource, { token, hosts }: MetricsAccess, log: Log) {
+export function createMetricsApi(source: MetricSource, access: MetricsAccess, log: Log) {
+  const { token, hosts } = access;
   const now = (): number => performance.now();
   const wrongTokens = new RateLimit(WRONG_TOKENS_PER_MINUTE, 60_000, now);
   const guard = createAccessGuard({ token, hosts, wrongTokens, allowsAddresses: true });
@@ -34,22 +37,24 @@ export function createMetricsApi(source: MetricSource, { token, hosts }: Metrics
   const server = new HttpServer({
     limits: LIMITS,
     log,
-    async handle({ head, body }) {
-      const response = rejectionOf(guard, head, token !== undefined) ?? (await read(source, readings));
+    async handle({ head, body, socket }) {
+      const { token: shown, rejection } = guard.check(head);
+      if (shown === 'right') access.onAuthenticated(socket);
+      const isMissing = token !== undefined && shown !== 'right';
+      const rejected = rejection ?? (isMissing ? tokenRequired : rejectRequest(head));
+      const response = rejected ?? (await read(source, readings));
       return { ...response, isLast: !head.isOriginForm || !body.isComplete };
     },
     reject: (kind) => adminError(kind),
   });
   return {
-    serve: server.serveAccepted() as (socket: Socket) => void,
+    serve: server.serveAccepted(),
+    isBusy: (socket: Duplex) => server.isBusy(socket),
     close: (): Promise<void> => server.close(0, 'end'),
   };
 }
 
-function rejectionOf(guard: AccessGuard, head: RequestHead, needsToken: boolean): AdminResponse | undefined {
-  const { token, rejection } = guard.check(head);
-  if (rejection !== undefined) return rejection;
-  if (needsToken && token !== 'right') return tokenRequired;
+function rejectRequest(head: RequestHead): AdminResponse | undefined {
   if (head.target.replace(/\?.*$/s, '') !== '/metrics')
     return adminError('no_route', { detail: 'There is no such path: the metrics are at /metrics' });
   if (head.method === 'GET' || head.method === 'HEAD') return undefined;

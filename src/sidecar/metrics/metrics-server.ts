@@ -1,5 +1,7 @@
 // The listener of the metrics. What serves its connections is loaded with the first of them, so that the start does not wait for it.
 import { createServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ConnectionTable } from '../../admin/connection-table.ts';
 import { listenAt } from '../../admin/listening.ts';
 import { readInput } from '../../base/input-error.ts';
 import { describeBug } from '../../base/log.ts';
@@ -12,7 +14,8 @@ import type { MetricsAccess, MetricsApi } from './metrics-api.ts';
 
 export type MetricsServer = Awaited<ReturnType<typeof createMetricsServer>>;
 
-const MAX_CONNECTIONS = 16;
+/** The oldest one without the token gives way: who shares the loopback of the listener must not keep its readers out. */
+const LIMITS = { connections: 24, unauthenticated: 16 };
 const WORDS = {
   what: 'the listener of the metrics',
   setting: 'change metrics.listen or SALLYPORT_METRICS_LISTEN',
@@ -24,30 +27,31 @@ export async function createMetricsServer(sandboxes: Sandboxes, parts: Omit<Sour
   const { listen, hosts } = config.metrics;
   if (listen === 'off') throw new Error('metrics.listen is off');
   const token = await readInput(() => readMetricsToken(config));
-  const connections = new Set<Socket>();
+  let loaded: Loaded | undefined;
   let loading: Promise<Loaded> | undefined;
+  const connections = new ConnectionTable(LIMITS, (socket) => loaded?.api.isBusy(socket) === true);
 
-  async function accept(socket: Socket): Promise<void> {
-    connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
+  async function accept(raw: Socket): Promise<void> {
+    const socket = connections.add(raw);
     // A client that leaves before there is another listener.
-    socket.on('error', () => socket.destroy());
-    loading ??= load(sandboxes, parts, { token, hosts }).catch((error: unknown) => {
+    socket?.on('error', () => socket.destroy());
+    if (socket === undefined) return;
+    const onAuthenticated = (one: Duplex): void => connections.authenticate(one);
+    loading ??= load(sandboxes, parts, { token, hosts, onAuthenticated }).catch((error: unknown) => {
       // The next connection tries again: there may have been no free file descriptor.
       loading = undefined;
       throw error;
     });
-    const { api } = await loading;
-    if (!socket.destroyed) api.serve(socket);
+    loaded ??= await loading;
+    if (!socket.destroyed) loaded.api.serve(socket);
   }
 
-  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    accept(socket).catch((error: unknown) => {
+  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (raw) => {
+    accept(raw).catch((error: unknown) => {
       log.error(describeBug(error), 'the metrics cannot be loaded');
-      socket.destroy();
+      raw.destroy();
     });
   });
-  listener.maxConnections = MAX_CONNECTIONS;
   // Before it is open: an address that was vetted a moment earlier may be dialled a moment later.
   if ('port' in listen && listen.port !== 0) listeners.metrics = { address: listen.host, port: listen.port };
   const at = await listenAt(listener, listen, WORDS);
@@ -59,9 +63,7 @@ export async function createMetricsServer(sandboxes: Sandboxes, parts: Omit<Sour
     ...at,
     async close(): Promise<void> {
       const closed = new Promise<void>((done) => listener.close(() => done()));
-      const loaded = await loading?.catch(() => undefined);
-      await loaded?.close();
-      for (const socket of connections) socket.destroy();
+      await (await loading?.catch(() => undefined))?.close();
       await closed;
     },
   };

@@ -1,4 +1,4 @@
-// Many records for as many readers as there may be, some of which read nothing: each gets, or is told the number of, every record, and what
+// Many records for as many readers as there may be, some of which read nothing: each gets every record, or the number of those it does not get, and what
 // waits for them is bounded.
 import { once } from 'node:events';
 import { type IncomingMessage, get } from 'node:http';

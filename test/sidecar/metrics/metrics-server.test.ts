@@ -160,6 +160,27 @@ describe('the listener of the metrics', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
   });
 
+  it('stays within reach of its reader while others hold as many connections as they may', async () => {
+    await using scratch = await createScratch();
+    const token_file = await scratch.write('token', CANARY);
+    await using proxy = await createTestSidecar({
+      config: { metrics: { listen: '127.0.0.1:0', token_file } },
+    });
+    const { port } = new URL(await proxy.sidecar.openMetrics(VERSION));
+    await using reader = await WireClient.connect(Number(port));
+    const own = head('GET /metrics HTTP/1.1', 'Host: localhost', `Authorization: Bearer ${CANARY}`);
+    await reader.send(own);
+    expect((await reader.readResponse()).head.status).toBe(200);
+    await using held = new AsyncDisposableStack();
+    for (let i = 0; i < 40; i += 1) held.use(await WireClient.connect(Number(port)));
+    // The connection that has shown the token is still open, and a new one is accepted.
+    await reader.send(own);
+    expect((await reader.readResponse()).head.status).toBe(200);
+    await using another = await WireClient.connect(Number(port));
+    await another.send(own);
+    expect((await another.readResponse()).head.status).toBe(200);
+  });
+
   it('in use by another program ends the start with a message that names the setting', async () => {
     await using first = await createTestSidecar({ config });
     const { host } = new URL(await first.sidecar.openMetrics(VERSION));
