@@ -114,13 +114,17 @@ class Pages {
   }
 
   async #load(): Promise<(exchange: AdminExchange) => Promise<HttpResponse>> {
-    const [{ handlePage }, { PageSessions, PageSession }] = await Promise.all([
+    const [{ handlePage }, { PageSessions, PageSession }, { RecordFeed }] = await Promise.all([
       import('./page/page-pipeline.ts'),
       import('./page/page-sessions.ts'),
+      import('./page/record-feed.ts'),
     ]);
     const sessions = new PageSessions(this.#clock);
+    const { records } = this.#scope.target;
+    const isWatched = (): boolean => sessions.size > 0;
+    const feed = new RecordFeed({ records, isWatched, now: () => performance.now() });
     const signInToken = new PageSession({ monotonic: 0, wall: 0 });
-    const scope: PageScope = { ...this.#scope, sessions, signInToken };
+    const scope: PageScope = { ...this.#scope, sessions, signInToken, feed };
     return (exchange) => handlePage(scope, exchange);
   }
 }

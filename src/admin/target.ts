@@ -86,9 +86,14 @@ export type DocumentSchemas = {
   readonly sandboxChange: JsonSchema;
 };
 
-/** What filters see of the record of an exchange that has just ended. */
+/** What filters and the page see of the record of an exchange that has just ended. */
 export type LiveRecord = {
   readonly sandbox: string;
+  readonly method?: string | undefined;
+  /** Without its query. */
+  readonly path?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly duration_ms?: number | undefined;
   readonly authority?: string | undefined;
   readonly rule?: string | undefined;
   readonly callback?: string | undefined;

@@ -121,6 +121,8 @@ export class Sidecar {
   readonly #reloads = { done: 0, failed: 0, isCurrent: true };
   #admin: AdminServer | undefined;
   #metrics: MetricsServer | undefined;
+  /** Since its first request. */
+  #page: (PageTarget & Disposable) | undefined;
 
   constructor(sandboxes: Sandboxes, parts: Plumbing) {
     const { config, ca, log } = sandboxes.shared;
@@ -263,6 +265,7 @@ export class Sidecar {
     const startedMs = performance.now();
     await Promise.all([this.#sandboxes.close(), admin?.close(drainMs)]);
     await this.#metrics?.close();
+    this.#page?.[Symbol.dispose]();
     await store?.close();
     // Also of a change that was being stored.
     await admin?.settled();
@@ -275,7 +278,8 @@ export class Sidecar {
   async #loadPage(): Promise<PageTarget> {
     const { createPageTarget } = await import('./page/page-target.ts');
     const { sink, outlets } = this.#parts;
-    return createPageTarget(this.#sandboxes, { reloads: this.#reloads, sink, outlets });
+    this.#page ??= createPageTarget(this.#sandboxes, { reloads: this.#reloads, sink, outlets });
+    return this.#page;
   }
 
   /** A change by the operator's files is recorded like a change by the admin API. */

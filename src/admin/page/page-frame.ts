@@ -8,9 +8,10 @@ import { STYLE } from './page-style.ts';
 
 /** The pages, in the order in which they are offered. */
 export const places = [
-  ['/ui', 'State'],
+  ['/ui', 'Exchanges'],
   ['/ui/explain', 'Explain'],
   ['/ui/rules', 'Rules'],
+  ['/ui/state', 'State'],
 ] as const;
 export type Place = (typeof places)[number][0];
 

@@ -62,7 +62,7 @@ async function serve(
   const { route, routes } = findRoute(head.method, path);
   if (route === undefined) return pageResponse(rejectRoute(routes), session);
   const page = await scope.target.loadPage();
-  const made = route.handler({ session, page, query, form });
+  const made = route.handler({ session, page, query, form, scope, exchange });
   return 'title' in made ? pageResponse(made, session) : made;
 }
 

@@ -14,4 +14,14 @@ const FRAME =
   '.refused dl{border-left:3px solid var(--bad);padding-left:.75rem}' +
   '@media(max-width:520px){header nav{order:1;flex-basis:100%}dl.values{grid-template-columns:1fr}dl.values dd{margin:0 0 .4rem}}';
 
-export const STYLE: string = COMMON_STYLE + FRAME;
+/** The live table; below 900 px each record is a block of two or three lines. */
+const LIVE =
+  '[data-live] td,[data-live] th{white-space:nowrap;font-size:.85rem;padding:.2rem .75rem .2rem 0}[data-live] .host,[data-live] .path,' +
+  '[data-live] .rule{white-space:normal}[data-live] .host,[data-live] .path,.time,.method{font-family:ui-monospace,monospace}' +
+  '[data-live] .path{min-width:14rem}[data-live] .host{min-width:10rem}[data-live] .rule{min-width:6rem;max-width:16rem}.status,.latency,.time{font-variant-numeric:tabular-nums}' +
+  'tr:focus{outline:2px solid var(--link);outline-offset:-2px;background:var(--here)}button[aria-pressed=true]{background:var(--here)}' +
+  '@media(max-width:900px){[data-live] thead{display:none}[data-live] tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--line)}' +
+  '[data-live] td{display:inline-block;max-width:100%;border:0;white-space:normal;padding:0 .75rem 0 0}[data-live] td:has(bdi:empty){display:none}' +
+  '[data-live] .path{display:block}[data-live] .host,[data-live] .path,[data-live] .rule{min-width:0;max-width:100%}}';
+
+export const STYLE: string = COMMON_STYLE + FRAME + LIVE;

@@ -16,6 +16,8 @@ export type ShownEntry = {
   readonly paths: readonly string[];
   /** Names of headers; of a callback, its endpoint. */
   readonly gives: readonly string[];
+  /** How many requests it has had, by outcome. */
+  readonly requests: readonly string[];
 };
 
 export type ShownRules = {

@@ -21,7 +21,8 @@ export function rulesPage({ page, query }: PageRequest): PageContent {
 
 function tables({ revision, rules, callbacks }: ShownRules): Html {
   return html`<p class="note">Revision ${revision}. The first rule whose host and path match decides. A callback is asked only for hosts that
-no rule names. Disabled entries are not shown.</p>${table('Rules', 'Headers', rules)}${table('Callbacks', 'Endpoint', callbacks)}`;
+no rule names. Disabled entries are not shown. Requests
+are counted by name since the start, over all sandboxes of the process.</p>${table('Rules', 'Headers', rules)}${table('Callbacks', 'Endpoint', callbacks)}`;
 }
 
 function table(title: string, gives: string, entries: readonly ShownEntry[]): Html {
@@ -29,11 +30,11 @@ function table(title: string, gives: string, entries: readonly ShownEntry[]): Ht
   const rows = entries.slice(0, MAX_ENTRIES).map(
     (entry) => html`<tr><td class="lead">${visibleText(entry.name, { max: MAX_CHARS })}</td>
 <td data-label="Hosts">${lines(entry.hosts)}</td><td data-label="Paths">${entry.paths.length === 0 ? 'all' : lines(entry.paths)}</td>
-<td data-label="${gives}">${lines(entry.gives)}</td></tr>`,
+<td data-label="${gives}">${lines(entry.gives)}</td><td class="short" data-label="Requests">${entry.requests.length === 0 ? '0' : lines(entry.requests)}</td></tr>`,
   );
   const rest = entries.length - MAX_ENTRIES;
   return html`<h2>${title}</h2><table><thead><tr><th scope="col">Name</th><th scope="col">Hosts</th><th scope="col">Paths</th>
-<th scope="col">${gives}</th></tr></thead><tbody>${rows}</tbody></table>${rest > 0 && html`<p class="note">${rest} more are not shown.</p>`}`;
+<th scope="col">${gives}</th><th scope="col">Requests</th></tr></thead><tbody>${rows}</tbody></table>${rest > 0 && html`<p class="note">${rest} more are not shown.</p>`}`;
 }
 
 function lines(texts: readonly string[]): Html {

@@ -53,6 +53,7 @@ export async function signIn(scope: PageScope, exchange: PageExchange): Promise<
   const earlier = sessionCookieOf(head);
   if (earlier !== undefined) scope.sessions.end(earlier.text, earlier.isTls);
   const text = scope.sessions.begin(origin.isTls);
+  scope.feed.begin();
   return seeOther(placeOf(next), [setSessionCookie(head, origin.isTls, text)]);
 }
 

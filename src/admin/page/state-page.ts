@@ -10,7 +10,7 @@ export function statePage({ page }: PageRequest): PageContent {
   const sections = groups.map(
     ({ title, rows }) => html`<section><h2>${title}</h2>${valueList(rows)}</section>`,
   );
-  const content = html`${problems}<p class="note">As of this moment, over all sandboxes of the process. <a href="/ui">Reload</a></p>
+  const content = html`${problems}<p class="note">As of this moment, over all sandboxes of the process. <a href="/ui/state">Reload</a></p>
 <div class="groups">${sections}</div>`;
-  return { title: 'State', place: '/ui', content };
+  return { title: 'State', place: '/ui/state', content };
 }

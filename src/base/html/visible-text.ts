@@ -26,6 +26,15 @@ export function visibleText(text: string, { max, isBlock = false, wholeBytes }: 
   return html`<bdi>${Html.fromTemplate(marked)}</bdi>${rest}`;
 }
 
+/** As `visibleText`, where there can be no elements: what is not seen is shown by its number in brackets. */
+export function visiblePlainText(text: string, max: number): string {
+  const shown = cutText(text, max);
+  const noted = shown.replaceAll(NOTED, (run: string, character?: string) =>
+    character === undefined ? `[${run.length} combining]` : `[${numberOf(character, run.length)}]`,
+  );
+  return shown.length < text.length ? `${noted}…` : noted;
+}
+
 /** Without half of a character at its end. */
 export function cutText(text: string, max: number): string {
   if (text.length <= max) return text.toWellFormed();

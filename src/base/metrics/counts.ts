@@ -6,6 +6,11 @@ export const OTHER = 'other';
 
 const MAX_LABEL_CHARS = 128;
 
+/** As a name is written: two names must not become one series in the output. */
+export function labelOf(name: string): string {
+  return name.slice(0, MAX_LABEL_CHARS).toWellFormed();
+}
+
 /** A number for each name, in the order in which they come. A name keeps its number, so that its counts never begin again. */
 class BoundedNames {
   readonly labels: string[] = [OTHER];
@@ -21,8 +26,7 @@ class BoundedNames {
   }
 
   #add(name: string): number {
-    // As it is written: two names must not become one series in the output.
-    const label = name.slice(0, MAX_LABEL_CHARS).toWellFormed();
+    const label = labelOf(name);
     const known = this.#numbers.get(label);
     if (known !== undefined) return known;
     if (this.labels.length > this.#max) return 0;

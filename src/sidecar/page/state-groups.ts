@@ -3,21 +3,28 @@ import type { ShownGroup, ShownRow } from '../../admin/page/page-target.ts';
 import type { Reloads } from '../../admin/target.ts';
 import { formatBytes } from '../../base/html/visible-text.ts';
 import type { LogSink } from '../../base/log.ts';
+import type { ReadDurations } from '../../base/metrics/counts.ts';
 import { toSnakeCase } from '../../base/variable-overlay.ts';
+import { callResults } from '../../callback/callback-counters.ts';
+import { Total } from '../../proxy/counters.ts';
+import type { EventLoopDelay } from '../metrics/event-loop-delay.ts';
 import type { RecordOutlets } from '../records/record-outlets.ts';
 import type { Entry, Sandboxes } from '../sandboxes/sandboxes.ts';
 
 export type StateParts = {
   readonly reloads: Reloads;
-  readonly sink: Pick<LogSink, 'isBlocked' | 'dropped'>;
-  readonly outlets: Pick<RecordOutlets, 'counts'>;
+  readonly sink: Pick<LogSink, 'isBlocked' | 'dropped' | 'waiting'>;
+  readonly outlets: Pick<RecordOutlets, 'counts' | 'forwarding' | 'live'>;
+  readonly delay: Pick<EventLoopDelay, 'read'>;
 };
 
 export function stateGroups(sandboxes: Sandboxes, parts: StateParts): readonly ShownGroup[] {
   return [
     healthOf(sandboxes, parts),
     recordsOf(parts),
-    processGroup(),
+    processGroup(parts),
+    connectionsOf(sandboxes),
+    callbacksOf(sandboxes),
     sandboxesOf(sandboxes),
     ...limitsOf(sandboxes),
   ];
@@ -45,21 +52,25 @@ function healthOf(sandboxes: Sandboxes, { reloads }: StateParts): ShownGroup {
   };
 }
 
-function recordsOf({ sink, outlets: { counts } }: StateParts): ShownGroup {
+function recordsOf({ sink, outlets: { counts, forwarding, live } }: StateParts): ShownGroup {
   const { isBlocked } = sink;
   return {
     title: 'Records',
     rows: [
       ['Since the start', count(counts.emitted)],
       ['Dropped', count(counts.dropped)],
+      ['Wait for the platform', count(forwarding.waiting)],
+      ['Lost on the way to the platform', count(forwarding.lost)],
+      ['Wait for the log', `${count(sink.waiting?.chars ?? 0)} characters`],
       ['Log lines lost', count(sink.dropped)],
+      ['Readers', count(live.followers)],
       ['Log', isBlocked ? 'blocked' : 'written'],
     ],
     ...(isBlocked && { problem: 'Records cannot be written: check the reader of the output.' }),
   };
 }
 
-function processGroup(): ShownGroup {
+function processGroup({ delay }: StateParts): ShownGroup {
   const { rss, heapUsed, external } = process.memoryUsage();
   return {
     title: 'Process',
@@ -69,8 +80,50 @@ function processGroup(): ShownGroup {
         'Memory',
         `${formatBytes(rss)} resident, ${formatBytes(heapUsed)} heap, ${formatBytes(external)} buffers`,
       ],
+      ['Event loop delay', describeDelay(delay.read())],
       ['Process id', String(process.pid)],
       ['Node', process.versions.node],
+    ],
+  };
+}
+
+/** The page begins the sampling, so that no process is woken for a page that nobody asks for. */
+function describeDelay({ bounds, buckets, count: samples, sum }: ReadDurations): string {
+  if (samples === 0) return 'measured from now on: reload';
+  const at = buckets.findIndex((within) => within >= samples * 0.99);
+  const bound = at < 0 ? `above ${(bounds.at(-1) ?? 0) * 1000} ms` : `within ${(bounds[at] ?? 0) * 1000} ms`;
+  return `${((sum / samples) * 1000).toFixed(1)} ms on average, 99 % ${bound}, ${count(samples)} samples`;
+}
+
+function connectionsOf({ shared }: Sandboxes): ShownGroup {
+  const { budget, upstreamQuota, idleQuota, counters } = shared;
+  return {
+    title: 'Connections',
+    rows: [
+      ['Clients', `${count(budget.open)} of ${count(budget.max)}`],
+      ['Upstreams', `${count(upstreamQuota.taken)} of ${count(upstreamQuota.max)}`],
+      ['Idle upstreams', count(idleQuota.taken)],
+      ['Upstreams reused', count(counters.totals[Total.reusedUpstreams] ?? 0)],
+      ['Leaf certificates', count(counters.totals[Total.leavesIssued] ?? 0)],
+    ],
+  };
+}
+
+function callbacksOf(sandboxes: Sandboxes): ShownGroup {
+  const { cacheHits, cacheMisses, calls } = sandboxes.shared.counters.callbacks;
+  const cached = sandboxes.all().reduce((sum, { sandbox }) => sum + sandbox.context.callbacks.cached, 0);
+  const rows = calls.rows();
+  const results = callResults.map((result, at) => {
+    const sum = rows.reduce((all, { values }) => all + (values[at] ?? 0), 0);
+    return `${count(sum)} ${result}`;
+  });
+  return {
+    title: 'Callbacks',
+    rows: [
+      ['Cached responses', count(cached)],
+      ['Cache hits', count(cacheHits)],
+      ['Cache misses', count(cacheMisses)],
+      ['Calls', results.join(', ')],
     ],
   };
 }

@@ -1,9 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { IDLE_MS, MAX_SESSIONS } from '../../../src/admin/page/page-sessions.ts';
-import { createAdminScene, EMPTY_PAGE, field, TOKEN } from '../admin-scene.ts';
+import type { LiveRecord, LiveRecords } from '../../../src/admin/target.ts';
+import { createAdminScene, EMPTY_PAGE, field, request, TOKEN } from '../admin-scene.ts';
 import { formTokenIn, HOST, ORIGIN, PageVisitor } from './page-visitor.ts';
 
-const PAGES = ['/ui', '/ui/explain', '/ui/rules'] as const;
+const PAGES = ['/ui', '/ui/explain', '/ui/rules', '/ui/state'] as const;
+
+type Follower = (record: LiveRecord) => void;
+
+/** Records whose follower the test is given. */
+function recordsFor(onFollow: (follower: Follower) => void): LiveRecords {
+  return {
+    outcomes: [],
+    follow(follower) {
+      onFollow((record) => follower(record, () => ''));
+      return () => undefined;
+    },
+  };
+}
 
 describe('without a session', () => {
   it('each page is the form to sign in, and nothing else', async () => {
@@ -226,7 +240,7 @@ describe('an attack', () => {
 
   it('by HTML in what others have chosen is shown as text', async () => {
     const evil = '<img src=x onerror=alert(1)>"\u202e\'';
-    const entry = { name: evil, hosts: [evil], paths: [evil], gives: [evil] };
+    const entry = { name: evil, hosts: [evil], paths: [evil], gives: [evil], requests: [evil] };
     const page = {
       ...EMPTY_PAGE,
       sandboxes: () => ['default', evil],
@@ -234,7 +248,9 @@ describe('an attack', () => {
       explain: () => ({ isRefused: false, rows: [['headers', evil]] as const }),
       state: () => [{ title: 'Sandboxes', rows: [[evil, evil]] as const, problem: evil }],
     };
-    await using scene = await createAdminScene({ target: { loadPage: async () => page } });
+    let follower: Follower = () => undefined;
+    const records = recordsFor((one) => (follower = one));
+    await using scene = await createAdminScene({ target: { loadPage: async () => page, records } });
     const visitor = new PageVisitor(scene);
     await visitor.signIn();
     const form_token = formTokenIn(await visitor.get('/ui/explain'));
@@ -244,7 +260,9 @@ describe('an attack', () => {
       sandbox: evil,
       method: evil,
     });
-    const pages = [explained, await visitor.get('/ui/rules'), await visitor.get('/ui')];
+    follower({ sandbox: evil, method: evil, authority: evil, path: evil, rule: evil, outcome: evil });
+    const pages = [explained, await visitor.get('/ui/rules'), await visitor.get('/ui/state')];
+    pages.push(await visitor.get(`/ui?filter=${encodeURIComponent('<img')}`));
     for (const { head, text } of pages) {
       expect(head.status).toBe(200);
       expect(text).toContain('&#60;img src=x onerror=alert(1)&#62;');
@@ -289,6 +307,53 @@ describe('a form', () => {
   });
 });
 
+describe('the stream of rows', () => {
+  const record = {
+    sandbox: 'default',
+    method: 'GET',
+    authority: 'a.test:443',
+    path: '/x',
+    outcome: 'injected',
+  };
+
+  it('begins with the last records, goes on with those that come, and ends with the session', async () => {
+    const followers = new Set<Follower>();
+    const records = recordsFor((one) => followers.add(one));
+    await using scene = await createAdminScene({ target: { records } });
+    const visitor = new PageVisitor(scene);
+    await visitor.signIn();
+    for (const tell of followers) tell(record);
+    await using client = await scene.connect();
+    const fields = [`Host: ${HOST}`, `Cookie: ${visitor.cookie}`];
+    await client.send(request('GET', '/ui/stream?filter=INJECTED', { fields }));
+    const head = await client.readHead();
+    expect([head.status, head.text.includes('application/x-ndjson')]).toEqual([200, true]);
+    await client.readThrough('"a.test:443","/x"');
+    for (const tell of followers) tell({ ...record, path: '/refused', outcome: 'refused' });
+    for (const tell of followers) tell({ ...record, path: '/next' });
+    await client.readThrough('/next');
+    expect(client.transcript).not.toContain('/refused');
+    const form_token = formTokenIn(await visitor.get('/ui'));
+    await visitor.post('/ui/sign-out', { form_token });
+    await client.readThrough('"ended":"session"');
+  });
+
+  it('is for a session alone, and for as many readers as the API has', async () => {
+    await using scene = await createAdminScene({ limits: { readers: 1 } });
+    const visitor = new PageVisitor(scene);
+    expect((await visitor.get('/ui/stream')).head.status).toBe(401);
+    await visitor.signIn();
+    const other = await visitor.get('/ui/stream', { more: ['Sec-Fetch-Site: same-site'] });
+    expect(other.head.status).toBe(401);
+    await using client = await scene.connect();
+    await client.send(
+      request('GET', '/ui/stream', { fields: [`Host: ${HOST}`, `Cookie: ${visitor.cookie}`] }),
+    );
+    expect((await client.readHead()).status).toBe(200);
+    expect((await visitor.get('/ui/stream')).head.status).toBe(429);
+  });
+});
+
 it('a page has a policy that allows its own style and script alone, and no other page may frame or read it', async () => {
   await using scene = await createAdminScene();
   const visitor = new PageVisitor(scene);
@@ -313,7 +378,7 @@ it('an error of a page is logged, and shown without its text', async () => {
   await using scene = await createAdminScene({ target: { loadPage: async () => page } });
   const visitor = new PageVisitor(scene);
   await visitor.signIn();
-  const shown = await visitor.get('/ui');
+  const shown = await visitor.get('/ui/state');
   expect([shown.head.status, shown.text.includes('secret words')]).toEqual([500, false]);
   expect(scene.logLines.join()).toContain('page failed');
 });
