@@ -48,21 +48,23 @@ export type Page = { readonly limit: number; readonly offset: number };
 export const noExport = (): DomainError => new DomainError('not_found', 'Bulk export not found');
 export const noRun = (): DomainError => new DomainError('not_found', 'Bulk export run not found');
 
+/** Of all exports when absent. */
+type Listed = {
+  /** The schedule that has made them. */
+  readonly sourceId?: string | undefined;
+  readonly projectId?: string | undefined;
+};
+
 /** Newest first. */
 export async function listExports(
   db: Reader,
   workspaceId: string,
-  { limit, offset }: Page,
+  { limit, offset, sourceId, projectId }: Page & Listed,
 ): Promise<readonly ExportRow[]> {
-  return db
-    .selectFrom('exports')
-    .select(EXPORT_COLUMNS)
-    .where('workspace_id', '=', workspaceId)
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .limit(limit)
-    .offset(offset)
-    .execute();
+  let query = db.selectFrom('exports').select(EXPORT_COLUMNS).where('workspace_id', '=', workspaceId);
+  if (sourceId !== undefined) query = query.where('source_id', '=', sourceId);
+  if (projectId !== undefined) query = query.where('session_id', '=', projectId);
+  return query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
 }
 
 /** Throws `not_found`, also for an export of another workspace. */

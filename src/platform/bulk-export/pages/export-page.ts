@@ -6,8 +6,12 @@ import type { ExportRow, RunRow } from '../exports/export-reading.ts';
 import { formatCount, stateOf } from './exports-page.ts';
 import type { Links } from './export-links.ts';
 
-export function exportContent(row: ExportRow, runs: readonly RunRow[], links: Links): Html {
-  return html`<dl>${factsOf(row, links)}</dl>${runs.length > 0 && runsTable(runs)}`;
+/** `made`: the exports of a schedule. */
+export function exportContent(
+  row: ExportRow,
+  { runs, made, links }: { readonly runs: readonly RunRow[]; readonly made?: Html; readonly links: Links },
+): Html {
+  return html`<dl>${factsOf(row, links)}</dl>${made}${runs.length > 0 && runsTable(runs)}`;
 }
 
 function factsOf(row: ExportRow, links: Links): readonly Html[] {

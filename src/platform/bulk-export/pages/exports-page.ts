@@ -6,17 +6,17 @@ import type { Links } from './export-links.ts';
 
 type Counts = Awaited<ReturnType<typeof countRuns>> extends ReadonlyMap<string, infer C> ? C : never;
 export type ListedExport = { readonly row: ExportRow; readonly runs: Counts | undefined };
-type Around = {
+export type Around = {
   readonly links: Links;
+  /** In place of the table. */
+  readonly none: string;
   /** Addresses of the pages before and after this one. */
   readonly before: string | undefined;
   readonly after: string | undefined;
 };
 
-const NONE = 'This workspace has no exports yet: POST /api/v1/bulk-exports creates one.';
-
-export function exportsContent(list: readonly ListedExport[], { links, before, after }: Around): Html {
-  if (list.length === 0) return html`<p class="none">${NONE}</p>`;
+export function exportsContent(list: readonly ListedExport[], { links, none, before, after }: Around): Html {
+  if (list.length === 0) return html`<p class="none">${none}</p>`;
   const rows = list.map(({ row, runs }) => exportRow(row, runs, links));
   return html`<table data-keys=""><thead><tr><th>Created (UTC)</th><th>State</th><th>From</th><th>To</th>
 <th class="number">Runs</th><th class="number">Rows</th><th class="number">Retries</th><th>Project</th><th class="wide">Format</th></tr></thead><tbody>${rows}</tbody></table>

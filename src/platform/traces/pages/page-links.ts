@@ -5,6 +5,8 @@ export type Links = {
   project(id: string, query?: Readonly<Record<string, string | undefined>>): string;
   run(run: { readonly session_id: string; readonly trace_id: string; readonly id: string }): string;
   raw(runId: string, field: string): string;
+  /** Of all projects, or of one. */
+  exports(projectId?: string): string;
 };
 
 export function createLinks(workspace: string | undefined): Links {
@@ -19,6 +21,7 @@ export function createLinks(workspace: string | undefined): Links {
     projects: () => address('/traces'),
     project: (id, query) => address(`/traces/${id}`, query),
     run: ({ session_id, trace_id, id }) => address(`/traces/${session_id}/${trace_id}`, { run: id }),
+    exports: (projectId) => address('/exports', { session_id: projectId }),
     raw: (runId, field) => address(`/traces/runs/${runId}/${field}`),
   };
 }

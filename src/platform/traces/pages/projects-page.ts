@@ -34,7 +34,7 @@ export function projectsContent(
   return html`<form method="get" action="/traces"><input type="search" name="name" value="${name}" placeholder="Part of a name" aria-label="Part of a name">
 ${hiddenWorkspace(workspace)}<button>Find</button></form>
 ${rows.length === 0 ? html`<p class="none">${name === '' ? NONE : 'No project has this in its name.'}</p>` : html`<table data-keys=""><thead><tr><th>Project</th><th>Description</th><th>Last run (UTC)</th></tr></thead><tbody>${rows}</tbody></table>`}
-${pageLinks(before, after)}`;
+${pageLinks(before, after)}<p class="more"><a href="${links.exports()}">Exports</a></p>`;
 }
 
 const NONE = 'This workspace has no traces yet: the first run that a client sends creates its project.';

@@ -34,7 +34,7 @@ export function runsContent(list: RunList, links: Links): Html {
   const { runs, problem, first, after } = list;
   return html`${runsForm(list)}${problem}
 ${runs.length === 0 ? problem === undefined && html`<p class="none">No runs are found.</p>` : runsTable(runs, links)}
-${pageLinks(first, after)}`;
+${pageLinks(first, after)}<p class="more"><a href="${links.exports(list.projectId)}">Exports of this project</a></p>`;
 }
 
 function runsForm({ projectId, filter, shows, since, workspace, problem }: RunList): Html {

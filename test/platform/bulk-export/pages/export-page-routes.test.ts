@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
 import { endAttempt } from '../../../../src/platform/bulk-export/scheduling/run-ending.ts';
 import { createCheckpoints, renewLease } from '../../../../src/platform/bulk-export/scheduling/run-lease.ts';
+import { sql } from '../../../../src/platform/store/sql.ts';
 import type { Asked } from '../../../support/platform-api.ts';
 import { createExportScene, type ExportScene } from '../export-scene.ts';
 
@@ -118,4 +119,52 @@ it('a schedule says when its next export is made, and leads to its project', asy
   const page = await get(`/exports/${id}`);
   expect(textOf(page)).toMatch(/INTERVALSCHEDULED .* every 24 h next export 20/);
   expect(page.text).toContain(`href="/traces/${scene.projectId}"`);
+});
+
+describe('the exports that a schedule has made', () => {
+  const child = (id: string, count: number) =>
+    sql`
+    insert into exports (id, workspace_id, destination_id, session_id, source_id, status, start_time, end_time, format_version,
+      compression, created_at, updated_at)
+    select gen_random_uuid(), workspace_id, destination_id, session_id, id, 'COMPLETED', '2026-01-02T00:00:00.0000' || (10 + n) || 'Z',
+      '2026-01-03T00:00:00.000000Z', format_version, compression, created_at + make_interval(mins => n), updated_at
+    from exports, generate_series(1, ${count}) n where id = ${id}`.execute(scene.api.database.owner.db);
+
+  it('are on its page, the newest first, and only those', async () => {
+    const start = new Date().toISOString();
+    const id = await scene.addExport(1, { start_time: start, end_time: null, interval_hours: 24 });
+    const other = await scene.addExport(1);
+    expect(textOf(await get(`/exports/${id}`))).toContain('This schedule has made no exports yet.');
+    await child(id, 51);
+    const page = await get(`/exports/${id}`);
+    expect(page.text.match(/data-row="0"/g)).toHaveLength(50);
+    expect(page.text).not.toContain(`href="/exports/${other}"`);
+    expect(page.text).toContain(`<a rel="next" href="/exports/${id}?offset=50">Older</a>`);
+    const next = await get(`/exports/${id}?offset=50`);
+    expect(next.text.match(/data-row="0"/g)).toHaveLength(1);
+    expect(next.text).toContain(`<a rel="prev" href="/exports/${id}">Newer</a>`);
+    await scene.ask('PATCH', `/api/v1/bulk-exports/${other}`, {});
+  });
+});
+
+it('pages of traces lead to the exports of the workspace and of a project, and those lead back', async () => {
+  const tenant = await scene.addTenant();
+  const workspace = `workspace=${tenant.workspaceId}`;
+  const projects = await get(`/traces?${workspace}`, tenant);
+  expect(projects.text).toContain(`<a href="/exports?${workspace}">Exports</a>`);
+  const runs = await get(`/traces/${tenant.projectId}`, tenant);
+  expect(runs.text).toContain(
+    `<a href="/exports?session_id=${tenant.projectId}">Exports of this project</a>`,
+  );
+  expect(textOf(await get(`/exports?session_id=${tenant.projectId}`, tenant))).toContain(
+    'This project has no exports yet',
+  );
+  const id = await scene.addExport(1, {}, tenant);
+  const listed = await get(`/exports?session_id=${tenant.projectId}`, tenant);
+  expect(listed.text).toContain(`href="/exports/${id}"`);
+  expect(listed.text).toContain(`href="/traces/${tenant.projectId}"`);
+  expect(listed.text).toContain('<a href="/traces">Traces</a>');
+  const elsewhere = await get(`/exports?session_id=${scene.projectId}`, tenant);
+  expect(elsewhere.text).not.toContain(`href="/exports/${id}"`);
+  await scene.ask('PATCH', `/api/v1/bulk-exports/${id}`, {}, tenant);
 });
