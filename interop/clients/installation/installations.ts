@@ -10,7 +10,7 @@ export type Installation =
   | { readonly kind: 'build'; readonly source: string; readonly build: string }
   /** A shell line that fills the folder. */
   | { readonly kind: 'shell'; readonly fill: string }
-  /** A program of the system, by a package of Debian where it is missing and the user is root. */
+  /** A program of the system, or a path, by packages of Debian where it is missing and the user is root. */
   | { readonly kind: 'program'; readonly program: string; readonly debian: readonly string[] };
 
 const program = (name: string, ...debian: string[]): Installation => ({
@@ -18,7 +18,6 @@ const program = (name: string, ...debian: string[]): Installation => ({
   program: name,
   debian,
 });
-const file = (path: string, ...debian: string[]): Installation => program(path, ...debian);
 const rust = (name: string): Installation => ({
   kind: 'build',
   source: 'rust',
@@ -45,17 +44,17 @@ export const installations: Readonly<Record<string, Installation>> = {
   java: program('javac', 'default-jdk-headless'),
   maven: program('mvn', 'maven'),
   ruby: program('ruby', 'ruby'),
-  'ruby-libraries': file(
-    '/usr/share/doc/ruby-excon',
+  'ruby-libraries': program(
+    '/usr/share/doc/ruby-httparty',
     'ruby-faraday',
     'ruby-rest-client',
     'ruby-excon',
     'ruby-httparty',
   ),
   php: program('php', 'php-cli', 'php-curl'),
-  guzzle: file('/usr/share/php/GuzzleHttp/autoload.php', 'php-guzzlehttp-guzzle'),
+  guzzle: program('/usr/share/php/GuzzleHttp/autoload.php', 'php-guzzlehttp-guzzle'),
   perl: program('perl', 'perl'),
-  lwp: file('/usr/share/perl5/LWP/Protocol/https.pm', 'libwww-perl', 'liblwp-protocol-https-perl'),
+  lwp: program('/usr/share/perl5/LWP/Protocol/https.pm', 'libwww-perl', 'liblwp-protocol-https-perl'),
   chromium: program('chromium', 'chromium'),
   certutil: program('certutil', 'libnss3-tools'),
 
