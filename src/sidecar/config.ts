@@ -1,7 +1,7 @@
 // What the operator sets: a JSON file, then variables and flags over it; read once, frozen. Never mixed with
 // proxy_config, which a tenant writes. Parsing opens no file.
 import { parseListenAddress } from '../base/listen-address.ts';
-import { type Issue, type Parsed, parseWith, z } from '../base/schema.ts';
+import { type Issue, type Parsed, parseWith, toJsonSchema, z } from '../base/schema.ts';
 import {
   type Variable,
   asBoolean,
@@ -171,6 +171,11 @@ const variables: readonly Variable[] = [
 /** Every variable and the key of the file that it sets. */
 export function configVariables(): readonly { readonly name: string; readonly key: string }[] {
   return variables.map(({ name, path }) => ({ name, key: path.join('.') }));
+}
+
+/** The JSON Schema of the config file. */
+export function configJsonSchema(): unknown {
+  return toJsonSchema(schema);
 }
 
 export type Config = Readonly<ReturnType<typeof toConfig>>;

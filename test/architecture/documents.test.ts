@@ -11,6 +11,7 @@ import { defaultLimits, defaultTimeouts } from '../../src/proxy/limits.ts';
 import { operatorVariables } from '../../src/sidecar/secret-environment.ts';
 import { configVariables } from '../../src/sidecar/config.ts';
 import { deployVariables } from '../../src/cli/unknown-variables.ts';
+import { configurationReference } from '../../scripts/configuration-reference.ts';
 import { errorReference } from '../../scripts/error-reference.ts';
 import { projectRoot } from '../support/spawned-process.ts';
 import { packageOf, readSources } from './source-tree.ts';
@@ -157,10 +158,22 @@ describe('docs/configuration.md', () => {
     expect(listed.map(([, key, value]) => [key, Number(value)])).toEqual(bounds);
   });
 
-  it('lists every other variable with its key', () => {
-    const others = configVariables().filter(({ key }) => !/^(limits|timeouts)\./.test(key));
-    const rows = others.map((variable) => `| \`${variable.name}\` | \`${variable.key}\` |`);
-    expect(rows.filter((row) => !text.includes(row))).toEqual([]);
+  it('has the keys and defaults of the schema: npm run generate', () =>
+    expect(text).toBe(configurationReference(text)));
+
+  it('says what every setting means', () =>
+    expect(matches(text, /^\| `(SALLYPORT_[A-Z_]+)` \|.*\| *\|$/gm)).toEqual([]));
+
+  it('gets another default, a new row and loses an old one as the schema does', () => {
+    const row = '| `SALLYPORT_SCRUB` | `scrub` | `head` |';
+    const listen = /^\| `SALLYPORT_LISTEN` .*\n/m.exec(text)?.[0] ?? '';
+    const outdated = text
+      .replace(row, '| `SALLYPORT_SCRUB` | `scrub` | `body` |')
+      .replace(listen, '| `SALLYPORT_GONE` | `gone` | | nothing |\n');
+    const current = configurationReference(outdated);
+    expect(current).toContain(row);
+    expect(current).not.toContain('SALLYPORT_GONE');
+    expect(current).toContain('| `SALLYPORT_LISTEN` | `listen` | `127.0.0.1:3128` |  |\n\n');
   });
 });
 
