@@ -62,6 +62,8 @@ export async function createPageShell(names: readonly string[]): Promise<PageShe
   };
 }
 
+const LIMIT_MS = 30_000;
+
 async function openSession(pid: number, env: Readonly<Record<string, string>>): Promise<Session> {
   const scratch = await createScratch();
   const outputs = await createScratch();
@@ -69,7 +71,7 @@ async function openSession(pid: number, env: Readonly<Record<string, string>>): 
   const shell: ChildProcess = spawn('nsenter', [...enter, '--', 'bash', '--noprofile', '--norc'], {
     cwd: scratch.path,
     env: cleanEnvironment({ ...env, HOME: scratch.path }),
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'ignore'],
     // Its jobs are in its process group, which ends as one.
     detached: true,
   });
@@ -82,7 +84,10 @@ async function openSession(pid: number, env: Readonly<Record<string, string>>): 
   let count = 0;
   const send = async (text: string): Promise<string> => {
     stdin.write(`${text}\n`);
-    const { value, done } = await lines.next();
+    // A command that does not end is no command of a page: its session ends.
+    const { promise, reject } = Promise.withResolvers<never>();
+    const limit = setTimeout(() => reject(new Error(`did not end in ${LIMIT_MS} ms: ${text}`)), LIMIT_MS);
+    const { value, done } = await Promise.race([lines.next(), promise]).finally(() => clearTimeout(limit));
     if (done === true) throw new Error('the shell ended');
     return value;
   };
