@@ -139,12 +139,13 @@ async function endByItself({ process: child, pid }: ApiServer['child']): Promise
   await exited;
 }
 
+// What they write into the directory ends before it is removed.
+await using children = createChildren();
 const directory = mkdtempSync(join(tmpdir(), 'sallyport-bench-'));
+process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 // The embedded server runs as another user.
 chmodSync(directory, 0o711);
 symlinkSync(join(import.meta.dirname, '..', 'node_modules'), join(directory, 'node_modules'));
-process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
-await using children = createChildren();
 const machine = await inspectMachine(children.isPinned);
 console.log(`${machine.cpu}, ${machine.cores} cores, ${machine.busy_percent} % busy before`);
 warningsOf(machine).forEach((warning) => console.log(`WARNING: ${warning}`));
@@ -163,7 +164,7 @@ if (only.has('hostile'))
     server.child.pid,
   );
 if (only.has('memory')) await measureMemory({ port: server.port, key: installation.key }, server.child.pid);
-// A profile is written when the process ends by itself.
-if (given.profile !== undefined) await endByItself(server.child);
+// It stops its database server, and writes its profile.
+await endByItself(server.child);
 for (const failure of failures) console.log(`missed: ${failure}`);
 process.exitCode = failures.length === 0 ? 0 : 1;

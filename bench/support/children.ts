@@ -118,8 +118,7 @@ function startChild(
 function killTree({ pid, process: child }: Child): void {
   if (child.exitCode !== null || child.signalCode !== null) return;
   // Parents first: they would restart a child that ends.
-  const below = childrenOf(pid);
-  for (const each of [pid, ...below]) {
+  for (const each of treeOf(pid)) {
     try {
       process.kill(each, 'SIGKILL');
     } catch (error) {
