@@ -1,5 +1,4 @@
 // What the metrics are read from: the counters of the process, and what its parts hold at the moment of a reading.
-import { X509Certificate } from 'node:crypto';
 import type { Reloads } from '../../admin/target.ts';
 import type { LogSink } from '../../base/log.ts';
 import type { ProxyCounters } from '../../proxy/counters.ts';
@@ -17,9 +16,9 @@ export type MetricSource = {
   readonly sink: Pick<LogSink, 'isBlocked' | 'dropped' | 'waiting'>;
   readonly delay: Pick<EventLoopDelay, 'read'>;
   readonly version: string;
-  /** When the CA certificate ends, in seconds since the epoch. */
-  readonly caEndSeconds: number;
   isReady(): boolean;
+  /** When the CA that signs ends: another one may follow it at any time. */
+  caEnd(): Date;
   clients(): Share;
   upstreams(): Share;
   idleUpstreams(): number;
@@ -35,8 +34,8 @@ export function createMetricSource(sandboxes: Sandboxes, parts: SourceParts): Me
   return {
     ...parts,
     counters,
-    caEndSeconds: Math.floor(Date.parse(new X509Certificate(ca.certificatePem).validTo) / 1000),
     isReady: () => sandboxes.main.own.isReady(),
+    caEnd: () => ca.notAfter,
     clients: () => ({ open: budget.open, max: budget.max }),
     upstreams: () => ({ open: upstreamQuota.taken, max: upstreamQuota.max }),
     idleUpstreams: () => idleQuota.taken,

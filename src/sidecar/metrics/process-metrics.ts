@@ -18,10 +18,8 @@ const service: readonly MetricDefinition[] = [
   gauge('sallyport_configuration_current', '0 while the last reload has failed, else 1', ({ reloads }) =>
     reloads.isCurrent ? 1 : 0,
   ),
-  gauge(
-    'sallyport_ca_end_timestamp_seconds',
-    'When the CA certificate of the process ends',
-    (source) => source.caEndSeconds,
+  gauge('sallyport_ca_end_timestamp_seconds', 'When the CA certificate that signs ends', (source) =>
+    Math.floor(source.caEnd().getTime() / 1000),
   ),
   labelled('gauge', 'sallyport_build_info', ['version', 'node'], 'Always 1', ({ version }) => [
     [version, process.versions.node, 1],

@@ -7,7 +7,7 @@ import { sidecarMetrics } from '../../../src/sidecar/metrics/process-metrics.ts'
 import { createDataPath, head } from '../../proxy/data-path.ts';
 import { createScratch } from '../../support/scratch.ts';
 import { projectRoot } from '../../support/spawned-process.ts';
-import { createTestSidecar } from '../../support/test-sidecar.ts';
+import { createTestSidecar, proxyAuthority } from '../../support/test-sidecar.ts';
 import { WireClient, type WireResponse } from '../../support/wire-client.ts';
 import { lintMetrics, readMetrics } from './metric-text.ts';
 
@@ -43,7 +43,9 @@ describe('the metrics', () => {
     expect([...metrics.types.keys()]).toEqual(sidecarMetrics.map(({ name }) => name));
     expect(metrics.sum('sallyport_requests_total', { outcome: 'injected', protocol: 'http1' })).toBe(1);
     expect(metrics.sum('sallyport_build_info', { version: VERSION })).toBe(1);
-    expect(metrics.sum('sallyport_ca_end_timestamp_seconds')).toBeGreaterThan(Date.now() / 1000);
+    expect(metrics.sum('sallyport_ca_end_timestamp_seconds')).toBe(
+      Math.floor(proxyAuthority.notAfter.getTime() / 1000),
+    );
     expect(metrics.sum('sallyport_leaf_certificates_total')).toBe(1);
     expect(metrics.sum('sallyport_upstream_handshakes_total', { session: 'full' })).toBe(1);
     // Neither a host, nor a path, nor a value, nor an address.
