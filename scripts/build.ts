@@ -63,14 +63,15 @@ await copyMigrations();
 const names: readonly string[] = packages.map((path) => path.replace(/^.*node_modules\//, ''));
 await writeFile(join(outputFolder, 'THIRD-PARTY-LICENSES.txt'), await licensesOf(packages));
 await writeFile(join(outputFolder, 'sallyport.cdx.json'), await billOf(packages));
+await writeFile(join(outputFolder, 'library.d.ts'), await libraryTypes());
 
 for (const [file, { bytes }] of bundles.flatMap(({ outputs }) => Object.entries(outputs)))
   console.log(`${file}  ${Math.ceil(bytes / 1024)} kB`);
 console.log(`bundled packages: ${names.join(', ')}`);
 
-/** All commands, with a chunk for each combination of them. */
+/** All commands and the library, with a chunk for each combination of them. */
 async function bundleProgram(): Promise<Metafile> {
-  const entryPoints = { sallyport: 'src/main.ts' };
+  const entryPoints = { sallyport: 'src/main.ts', library: 'src/library/sidecar.ts' };
   const all = [ownBundles, ...plugins];
   return (await build({ ...common, entryPoints, plugins: all, metafile: true })).metafile;
 }
@@ -104,6 +105,15 @@ async function copyMigrations(): Promise<void> {
     await mkdir(dirname(join(outputFolder, file)), { recursive: true });
     await copyFile(join(sources, file), join(outputFolder, file));
   }
+}
+
+/** The types of the library name nothing of other files. */
+async function libraryTypes(): Promise<string> {
+  const types = await readFile(join(root, 'src/library/running-sidecar.ts'), 'utf8');
+  return `${types}
+/** Throws an Error that says what of the options is wrong. */
+export declare function createSidecar(options?: SidecarOptions): Promise<RunningSidecar>;
+`;
 }
 
 /** Their paths, as in the lockfile. */

@@ -72,6 +72,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sidecar: [...VOCABULARY, 'proxy', 'admin'],
   cli: [...VOCABULARY, 'proxy', 'sidecar', 'box-host', 'platform', 'platform/config', 'platform/programs'],
   main: ['base', 'cli', 'sidecar'],
+  library: [...VOCABULARY, 'sidecar', 'cli'],
   'box-host': [
     'base',
     'base/http',

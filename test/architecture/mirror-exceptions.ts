@@ -441,6 +441,7 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/cli/process/stop-signal.ts': 'test/cli/platform.test.ts',
   'src/cli/command/agent-server-command.ts': 'test/cli/command/help.test.ts',
   'src/cli/package-root.ts': 'test/cli/platform.test.ts',
+  'src/library/running-sidecar.ts': 'test/library/sidecar.test.ts',
   'src/cli/ca/certificate-file.ts': 'test/cli/ca.test.ts',
   'src/cli/process/authority.ts': 'test/cli/ca/rotate.test.ts',
   'src/cli/process/startup.ts': 'test/cli/proxy.test.ts',

@@ -1,15 +1,17 @@
 // The published package: made by npm, installed by npm into an empty folder from a registry on loopback, and started there.
 // @module-tag long
 import { createHash } from 'node:crypto';
-import { chmod, cp, glob, mkdir, readFile, stat } from 'node:fs/promises';
+import { chmod, cp, glob, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPackage } from '../support/program-package.ts';
 import { createPackageRegistry } from '../support/package-registry.ts';
+import { createOrigin } from '../support/recording-origin.ts';
 import { createScratch, type Scratch } from '../support/scratch.ts';
 import { projectRoot, runToEnd, SpawnedProcess } from '../support/spawned-process.ts';
+import { createTestAuthority } from '../support/test-authority.ts';
 
 /** Beside Node, which is an optional package. */
 const MAX_BYTES = 30e6;
@@ -81,7 +83,9 @@ describe('the package', () => {
     const files = await filesIn(installed);
     const names = files.map((file) => file.slice(installed.length + 1));
     expect(
-      names.filter((name) => /^(?:src|test|scripts|bench)\/|^(?!config\/).*\.ts$|\.map$|\.tgz$/.test(name)),
+      names.filter((name) =>
+        /^(?:src|test|scripts|bench)\/|^(?!config\/).*(?<!\.d)\.ts$|\.map$|\.tgz$/.test(name),
+      ),
     ).toEqual([]);
     const texts = await Promise.all(files.map((file) => readFile(file)));
     expect(names.filter((_, at) => texts[at]?.includes(projectRoot))).toEqual([]);
@@ -147,6 +151,34 @@ describe('the package', () => {
     expect([response.status, (await response.text()).length > 0]).toEqual([200, true]);
     proxy.kill('SIGTERM');
     expect(await proxy.exited).toEqual({ code: 0, signal: null });
+  });
+
+  it('runs the example of docs/library.md, by its types', async () => {
+    const authority = createTestAuthority();
+    const host = 'api.example.localhost';
+    await using origin = await createOrigin({ tls: { authority, names: [host] } });
+    await writeFile(join(folder, 'corporate-ca.pem'), authority.certificatePem);
+    const page = await readFile(join(projectRoot, 'docs', 'library.md'), 'utf8');
+    const [, example = ''] = /```ts\n([^]*?)```/.exec(page) ?? [];
+    const text = example
+      .replaceAll('https://api.example.com/', `https://${host}:${origin.port}/`)
+      .replaceAll('api.example.com', host);
+    await writeFile(join(folder, 'example.mts'), text);
+    const types = ['--types', 'node', '--typeRoots', join(projectRoot, 'node_modules', '@types')];
+    const strict = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'esnext'];
+    const tsc = join(projectRoot, 'node_modules', 'typescript', 'bin', 'tsc');
+    const checked = await runToEnd(process.execPath, [tsc, ...strict, ...types, 'example.mts'], {
+      cwd: folder,
+    });
+    expect(checked.code, checked.stdout).toBe(0);
+    const env = { API_KEY: 'key-of-the-example' };
+    const { code, stdout, stderr } = await runToEnd(process.execPath, ['example.mts'], { cwd: folder, env });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^200 /);
+    const [request] = origin.requests;
+    expect(request?.headers.find(([name]) => name === 'Authorization')?.[1]).toBe(
+      'Bearer key-of-the-example',
+    );
   });
 
   it('names the package that a platform needs, and the command that installs it', async () => {

@@ -31,7 +31,7 @@ export async function readRules(config: Config): Promise<Rules | undefined | 'in
 /** `user`: the id of the sandbox whose token it is. */
 export type ProxyLogin = { readonly user: string | undefined; readonly token: string | undefined };
 
-/** The variables to set. Warnings go to standard error. */
+/** The variables to set. */
 export async function prepareClients(
   config: Config,
   proxy: {
@@ -46,12 +46,15 @@ export async function prepareClients(
     directory,
     caller,
     without,
+    warn = (warning) => process.stderr.write(`sallyport: ${warning}\n`),
   }: {
     /** Where files are written; undefined: nothing is written, and clients read what the proxy published. */
     readonly directory: string | undefined;
     readonly caller: NodeJS.ProcessEnv;
     /** The value of --without. */
     readonly without: string | undefined;
+    /** By default to standard error. */
+    readonly warn?: (warning: string) => void;
   },
 ): Promise<ClientEnvironment['variables']> {
   const { host, port, caPem, rules } = proxy;
@@ -75,8 +78,7 @@ export async function prepareClients(
     proxyConfig: rules?.authored,
     caller,
   });
-  for (const warning of [...trust.warnings, ...program.warnings, ...warnings])
-    process.stderr.write(`sallyport: ${warning}\n`);
+  for (const warning of [...trust.warnings, ...program.warnings, ...warnings]) warn(warning);
   return variables;
 }
 
