@@ -42,7 +42,7 @@ const RECORDS: readonly Row[] = [
 ];
 /** What anyone may read: no config, host or name. */
 const OPEN: readonly (readonly [path: string, ...Row])[] = [
-  ['/', 'GET', 'routes.list', 'this list', () => LIST],
+  ['/', 'GET', 'routes.list', 'this list; a browser is led to /ui, the page', () => LIST],
   ['/openapi.json', 'GET', 'openapi.show', 'this API as an OpenAPI document', showOpenApi],
   ['/healthz', 'GET', 'health.show', '200 as long as the process runs', () => HEALTHY],
   ['/readyz', 'GET', 'readiness.show', '200 once requests are served, else 503', showReadiness],

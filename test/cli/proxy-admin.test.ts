@@ -66,6 +66,14 @@ async function started(child: SpawnedProcess, token?: string): Promise<Started> 
   };
 }
 
+it('the bundle has the page of the admin API', async () => {
+  await using scratch = await createScratch();
+  await using child = spawnProxy(scratch);
+  const { ready } = await started(child);
+  const page = await fetch(`${String(ready['admin'])}/ui`);
+  expect([page.status, (await page.text()).includes('action="/ui/sign-in"')]).toEqual([401, true]);
+});
+
 function rules(value: string, type = 'plaintext'): { readonly rules: readonly object[] } {
   return { rules: [{ match_hosts: ['api.test'], headers: [{ name: 'X-Key', type, value }] }] };
 }

@@ -23,13 +23,16 @@ export type PageContent = {
   readonly place?: Place;
   readonly content: Html;
   readonly fields?: Readonly<Record<string, string>>;
+  /** Why it is an error, for its record. */
+  readonly reason?: string;
 };
 
 const pageFields = pageFieldsOf({ style: STYLE, script: SCRIPT, connects: true });
 
 export function pageResponse(page: PageContent, session: PageSession | undefined): AdminResponse {
-  const { status = 200, fields } = page;
-  return { status, fields: { ...pageFields, ...fields }, body: String(frame(page, session)) };
+  const { status = 200, fields, reason } = page;
+  const response = { status, fields: { ...pageFields, ...fields }, body: String(frame(page, session)) };
+  return reason === undefined ? response : { ...response, reason };
 }
 
 function frame({ title, place, content }: PageContent, session: PageSession | undefined): Html {

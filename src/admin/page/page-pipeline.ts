@@ -18,12 +18,34 @@ const findRoute = createRouteTable(pageRoutes);
 const MAX_FORM_BYTES = 16 * 1024;
 const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
 
-/** Rejects only if recording throws. */
+/** Of forms that begin or end something. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  '/ui/sign-in': 'session.begin',
+  '/ui/sign-out': 'session.end',
+};
+
+/** Leaves a record of each form that begins or ends a session, and of each one that is rejected. Rejects only if recording throws. */
 export async function handlePage(scope: PageScope, exchange: AdminExchange): Promise<AdminResponse> {
-  const { head } = exchange;
-  const rejection = scope.guard.rejectForm(head);
-  if (rejection !== undefined) return rejection;
+  const { head, requestId, client, startedMs } = exchange;
   const [path = '', search = ''] = head.target.split(/\?(.*)/s);
+  const response = scope.guard.rejectForm(head) ?? (await respond(scope, exchange, path, search));
+  const isRead = head.method === 'GET' || head.method === 'HEAD';
+  const known = head.method === 'POST' ? ACTIONS[path] : undefined;
+  if (isRead || (known === undefined && response.reason === undefined)) return response;
+  const start = { action: known ?? 'page.form', sandbox: undefined, client, requestId, startedMs };
+  const entry = toAdminRecord(start, response, performance.now());
+  if (response.status < 400) scope.record(entry);
+  else scope.unauthenticated.add(entry);
+  return response;
+}
+
+async function respond(
+  scope: PageScope,
+  exchange: AdminExchange,
+  path: string,
+  search: string,
+): Promise<AdminResponse> {
+  const { head } = exchange;
   if (path === '/') return { status: 303, fields: { Location: '/ui', Vary: 'Accept' } };
   const session = isOwnRead(head) ? findSession(scope, exchange) : undefined;
   try {
@@ -33,7 +55,7 @@ export async function handlePage(scope: PageScope, exchange: AdminExchange): Pro
     return await serve(scope, asked, path, session);
   } catch (error) {
     scope.log.error({ ...describeBug(error), request: exchange.requestId }, 'page failed');
-    return pageResponse(problem(500, BUG), session);
+    return pageResponse(problem('internal_error', 500, BUG), session);
   }
 }
 
@@ -51,13 +73,12 @@ async function serve(
   session: PageSession | undefined,
 ): Promise<AdminResponse> {
   const { head, query, form } = exchange;
-  if (head.method === 'POST' && path === '/ui/sign-in')
-    return recorded(scope, exchange, 'session.begin', await signIn(scope, exchange));
+  if (head.method === 'POST' && path === '/ui/sign-in') return signIn(scope, exchange);
   if (session === undefined) return signInPage(scope, path);
   if (head.method === 'POST') {
     const isOwn = originOfForm(head) !== undefined && session.hasFormToken(form.get('form_token') ?? '');
-    if (!isOwn) return pageResponse(problem(403, FOREIGN_FORM), session);
-    if (path === '/ui/sign-out') return recorded(scope, exchange, 'session.end', signOut(scope, exchange));
+    if (!isOwn) return pageResponse(problem('foreign_form', 403, FOREIGN_FORM), session);
+    if (path === '/ui/sign-out') return signOut(scope, exchange);
   }
   const { route, routes } = findRoute(head.method, path);
   if (route === undefined) return pageResponse(rejectRoute(routes), session);
@@ -73,35 +94,25 @@ async function readForm({
 }: AdminExchange): Promise<URLSearchParams | (PageContent & { status: number })> {
   const [type = '', another] = head.values('content-type');
   if (another !== undefined || !FORM_TYPE.test(type) || head.values('content-encoding').length > 0)
-    return problem(415, NO_FORM);
+    return problem('content_type', 415, NO_FORM);
   try {
     return new URLSearchParams((await body.read(MAX_FORM_BYTES)).toString());
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    return error.kind === 'too_large' ? problem(413, LARGE_FORM) : problem(400, BROKEN_FORM);
+    return error.kind === 'too_large'
+      ? problem('too_large', 413, LARGE_FORM)
+      : problem(error.kind, 400, BROKEN_FORM);
   }
 }
 
-function recorded(
-  scope: PageScope,
-  { requestId, client, startedMs }: PageExchange,
-  action: string,
-  response: AdminResponse,
-): AdminResponse {
-  const start = { action, sandbox: undefined, client, requestId, startedMs };
-  const entry = toAdminRecord(start, response, performance.now());
-  if (response.status < 400) scope.record(entry);
-  else scope.unauthenticated.add(entry);
-  return response;
-}
-
 function rejectRoute(routes: readonly { readonly method: string }[]): PageContent {
-  if (routes.length === 0) return problem(404, NO_PAGE);
-  return { ...problem(405, NO_METHOD), fields: { Allow: allowedMethods(routes) } };
+  if (routes.length === 0) return problem('no_route', 404, NO_PAGE);
+  return { ...problem('method', 405, NO_METHOD), fields: { Allow: allowedMethods(routes) } };
 }
 
-function problem(status: number, text: string): PageContent & { readonly status: number } {
-  return { status, title: 'Not shown', content: html`${alert(text)}` };
+/** `reason` is for the record. */
+function problem(reason: string, status: number, text: string): PageContent & { readonly status: number } {
+  return { reason, status, title: 'Not shown', content: html`${alert(text)}` };
 }
 
 const NO_PAGE = 'There is no such page: use one of those above.';

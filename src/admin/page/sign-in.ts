@@ -7,9 +7,9 @@ import type { PageExchange, PageScope } from './page-request.ts';
 
 /** For whoever has no session. */
 export function signInPage(scope: PageScope, next: string, problem?: Problem): AdminResponse {
-  const { text, status = 401, fields } = problem ?? {};
+  const { text, status = 401, fields, reason = 'no_session' } = problem ?? {};
   const page: PageContent = {
-    ...{ status, title: 'Sign in', content: signInForm(scope, placeOf(next), text) },
+    ...{ status, reason, title: 'Sign in', content: signInForm(scope, placeOf(next), text) },
     fields: { ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }), ...fields },
   };
   return pageResponse(page, undefined);
@@ -19,6 +19,7 @@ type Problem = {
   readonly text: string;
   readonly status?: number;
   readonly fields?: Readonly<Record<string, string>>;
+  readonly reason?: string;
 };
 
 function signInForm({ signInToken }: PageScope, next: Place, problem: string | undefined): Html {
@@ -36,17 +37,17 @@ export async function signIn(scope: PageScope, exchange: PageExchange): Promise<
   const next = form.get('next') ?? '';
   const origin = originOfForm(head);
   // Otherwise a page of somebody else could try tokens, or sign its reader in.
-  if (origin === undefined) return signInPage(scope, next, { status: 403, text: FOREIGN_FORM });
+  if (origin === undefined)
+    return signInPage(scope, next, { status: 403, reason: 'foreign_form', text: FOREIGN_FORM });
   if (!scope.signInToken.hasFormToken(form.get('form_token') ?? ''))
-    return signInPage(scope, next, { status: 403, text: OLD_FORM });
+    return signInPage(scope, next, { status: 403, reason: 'old_form', text: OLD_FORM });
   const rejection = scope.guard.rejectToken(form.get('token') ?? '');
   if (rejection !== undefined) {
-    const { status, fields = {}, reason } = rejection;
+    const { status, fields = {} } = rejection;
     const { 'Retry-After': seconds } = fields;
     const again =
       seconds === undefined ? { text: WRONG_TOKEN } : { text: TOO_MANY, fields: { 'Retry-After': seconds } };
-    const page = signInPage(scope, next, { status, ...again });
-    return { ...page, ...(reason !== undefined && { reason }) };
+    return signInPage(scope, next, { status, reason: 'wrong_token', ...again });
   }
   exchange.onAuthenticated();
   // The one that the browser had ends: its id may be known to somebody else.

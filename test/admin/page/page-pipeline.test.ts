@@ -204,6 +204,7 @@ describe('an attack', () => {
     await using scene = await createAdminScene();
     const visitor = new PageVisitor(scene);
     expect((await visitor.signIn({}, sent)).head.status).toBe(403);
+    expect(await scene.record(0)).toMatchObject({ action: 'session.begin', reason: 'foreign_form' });
     await visitor.signIn();
     const form_token = formTokenIn(await visitor.get('/ui'));
     for (const path of ['/ui/sign-out', '/ui/explain']) {

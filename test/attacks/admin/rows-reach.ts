@@ -4,6 +4,7 @@ import { type AdminRow, BEARER, HOST, JSON_TYPE, adminRow, request } from './adm
 
 const CONFIG = '/v1/proxy_config';
 const STOLEN = '{"rules":[]}';
+const FORM_TYPE = 'Content-Type: application/x-www-form-urlencoded';
 
 /** What a proxy leaves in a request, with the right token too. */
 const MARKS: readonly (readonly [name: string, field: string])[] = [
@@ -221,6 +222,41 @@ const rebindingRows: readonly AdminRow[] = [
     'A-02 cookie-as-token',
     request(`GET ${CONFIG}`, [HOST, 'Cookie: token=<TOKEN>; authorization=Bearer <TOKEN>']),
     401,
+  ),
+  adminRow('A-02 page-under-a-foreign-host', request('GET /ui', ['Host: attacker.test:<ADMIN>']), 421),
+  adminRow('A-02 token-of-the-api-on-a-page', request('GET /ui/state', [HOST, BEARER]), 401),
+  adminRow('A-02 stream-of-a-page-without-a-session', request('GET /ui/stream', [HOST]), 401),
+  adminRow(
+    'A-02 sign-in-under-a-foreign-host',
+    request(
+      'POST /ui/sign-in',
+      ['Host: attacker.test', 'Origin: http://attacker.test', FORM_TYPE],
+      'token=x',
+    ),
+    421,
+    '421 foreign_host',
+  ),
+  ...(
+    [
+      ['another-site', ['Origin: https://attacker.test', 'Sec-Fetch-Site: cross-site'], 'foreign_form'],
+      ['another-port', ['Origin: http://localhost:8080', 'Sec-Fetch-Site: same-site'], 'foreign_form'],
+      ['a-hidden-origin', ['Origin: null'], 'foreign_form'],
+      ['no-origin', [], 'foreign_form'],
+      ['somebody-who-read-no-page', ['Origin: http://localhost', 'Sec-Fetch-Site: same-origin'], 'old_form'],
+    ] as const
+  ).map(([name, fields, reason]) =>
+    adminRow(
+      `A-02 sign-in-by-${name}`,
+      request('POST /ui/sign-in', [HOST, ...fields, FORM_TYPE], 'token=x&next=/ui'),
+      403,
+      `403 ${reason}`,
+    ),
+  ),
+  adminRow(
+    'A-02 cookie-of-the-page-on-the-api',
+    request(`PUT ${CONFIG}`, [HOST, JSON_TYPE, `Cookie: sallyport-admin-80=${'a'.repeat(43)}`], STOLEN),
+    401,
+    '401 no_token',
   ),
   adminRow('A-02 token-in-the-query', request(`GET ${CONFIG}?access_token=<TOKEN>`, [HOST]), 401),
   adminRow(

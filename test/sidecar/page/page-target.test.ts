@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import { createTestSidecar } from '../../support/test-sidecar.ts';
+import { type TestSidecar, createTestSidecar } from '../../support/test-sidecar.ts';
 import { PageVisitor, formTokenIn } from '../../admin/page/page-visitor.ts';
 import { request, readResponse } from '../../admin/admin-scene.ts';
 import { WireClient } from '../../support/wire-client.ts';
@@ -25,17 +28,21 @@ const proxyConfig = {
   access_control: { deny_list: ['denied.test'] },
 };
 
-it('the page shows rules, decisions and state of a running sidecar, and no secret value', async () => {
-  await using proxy = await createTestSidecar({ proxyConfig, secrets: { KEY: SECRET }, admin: true });
-  await proxy.admin('POST', '/v1/sandboxes', { id: 'agent-7', proxy_config: { rules: [] } });
-  const port = Number(new URL(proxy.adminUrl).port);
-  const visitor = new PageVisitor({
+function visitorOf({ adminUrl }: TestSidecar): PageVisitor {
+  const port = Number(new URL(adminUrl).port);
+  return new PageVisitor({
     async ask(method, path, options) {
       await using client = await WireClient.connect(port);
       await client.send(request(method, path, options));
       return await readResponse(client, method);
     },
   });
+}
+
+it('the page shows rules, decisions and state of a running sidecar, and no secret value', async () => {
+  await using proxy = await createTestSidecar({ proxyConfig, secrets: { KEY: SECRET }, admin: true });
+  await proxy.admin('POST', '/v1/sandboxes', { id: 'agent-7', proxy_config: { rules: [] } });
+  const visitor = visitorOf(proxy);
   await visitor.signIn({ token: proxy.adminToken });
   const rules = await visitor.get('/ui/rules');
   expect(rules.text).toMatch(
@@ -57,4 +64,31 @@ it('the page shows rules, decisions and state of a running sidecar, and no secre
   expect(state.text).toMatch(/Ready<\/dt><dd><bdi>yes.*agent-7.*max_connections<\/dt><dd><bdi>10,000/s);
   const shown = [rules.text, injected.replace(/<input type="url"[^>]*>/, ''), state.text].join();
   for (const value of [SECRET, 'query-canary', proxy.adminToken]) expect(shown).not.toContain(value);
+});
+
+it('counts the requests of a rule, and shows them among the exchanges without their query', async () => {
+  const origin = createServer((_, response) => void response.end('ok')).listen(0, '127.0.0.1');
+  await once(origin, 'listening');
+  const authority = `localhost:${(origin.address() as AddressInfo).port}`;
+  const [models] = proxyConfig.rules;
+  const rules = [{ ...models, match_hosts: ['localhost'] }];
+  await using proxy = await createTestSidecar({
+    proxyConfig: { rules },
+    secrets: { KEY: SECRET },
+    admin: true,
+  });
+  const visitor = visitorOf(proxy);
+  await visitor.signIn({ token: proxy.adminToken });
+  await using client = await WireClient.connect(proxy.port);
+  await client.send(
+    `GET http://${authority}/v1/models?key=query-canary HTTP/1.1\r\nHost: ${authority}\r\n\r\n`,
+  );
+  expect((await client.readResponse()).head.status).toBe(200);
+  await proxy.record(0);
+  expect((await visitor.get('/ui/rules')).text).toContain('1 injected');
+  const page = await visitor.get('/ui?filter=MODELS');
+  expect(page.text).toMatch(/GET<.*localhost:.*\/v1\/models<.*models<.*injected<.*200<.* ms</s);
+  expect(page.text).not.toContain('query-canary');
+  expect((await visitor.get('/ui?filter=nothing')).text).not.toContain('/v1/models<');
+  origin.close();
 });
