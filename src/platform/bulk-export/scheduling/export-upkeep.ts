@@ -73,6 +73,7 @@ async function endLostAttempts({ store, writes, clock, rules, isDead }: Pass): P
     from export_runs
     where status = 'RUNNING'
       and (lease_until < ${now} or attempt_at < ${lateSince} or worker = any(${dead}::text[]))
+    order by row_number() over (partition by workspace_id order by attempt_at)
     limit ${MAX_AT_ONCE}`.execute(store.db);
   let ended = 0;
   for (const lost of rows) {

@@ -5,6 +5,7 @@ import { createLog } from '../../../../src/base/log.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import { replaceCredentials } from '../../../../src/platform/bulk-export/destinations/destinations.ts';
 import { keepExports } from '../../../../src/platform/bulk-export/scheduling/export-upkeep.ts';
+import { addMs } from '../../../../src/platform/bulk-export/scheduling/clock.ts';
 import { claimRun, type ClaimedRun } from '../../../../src/platform/bulk-export/scheduling/run-claims.ts';
 import { createCheckpoints, renewLease } from '../../../../src/platform/bulk-export/scheduling/run-lease.ts';
 import { openDatabase, standardLimits } from '../../../../src/platform/store/database.ts';
@@ -204,6 +205,23 @@ describe('a workspace whose exports cannot be kept', () => {
     });
     expect([await isMade(first), await isMade(second)]).toEqual([false, true]);
     expect((await keep()).scheduled).toBe(1);
+  });
+
+  it('keeps no lost attempt of another one waiting, however many it has itself', async () => {
+    const other = await scene.addTenant();
+    const many = await scene.addExport(120);
+    const few = await scene.addExport(1, {}, other);
+    const { owner } = scene.api.database;
+    const long = addMs(await scene.clock(owner.db), -HOUR_MS);
+    await sql`
+      update export_runs set status = 'RUNNING', lease_id = gen_random_uuid(), lease_until = ${long}, attempt_at = ${long}
+      where export_id in (${many}, ${few})`.execute(owner.db);
+    await owner.write(async (trx) => {
+      await sql`select from workspaces where id = ${scene.workspaceId} for no key update`.execute(trx);
+      expect((await keep()).interrupted).toBe(1);
+    });
+    expect((await scene.runsOf(few)).map(({ status }) => status)).toEqual(['CREATED']);
+    expect((await keep()).interrupted).toBe(100);
   });
 
   it('is named in one line of the log, and the others are kept', async () => {
