@@ -181,6 +181,19 @@ describe('the package', () => {
     );
   });
 
+  it('names the package that an agent server needs, and the command that installs it', async () => {
+    await writeFile(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { one: './graph.ts:graph' } }));
+    await writeFile(join(folder, 'graph.ts'), 'export const graph = 1;\n');
+    const launcher = join(installed, 'bin', 'sallyport.js');
+    const args = [launcher, 'agent-server', '--listen', '127.0.0.1:0', '--data-dir', join(folder, 'data')];
+    const { code, stderr } = await runToEnd(process.execPath, args, { cwd: folder });
+    const { peerDependencies } = await read(installed, 'package.json');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`npm install esbuild@${peerDependencies.esbuild}`),
+    ]);
+  });
+
   it('names the package that a platform needs, and the command that installs it', async () => {
     // As root it runs PostgreSQL as another user, who must reach the directory.
     await chmod(scratch.path, 0o755);
