@@ -27,6 +27,8 @@ const options = {
     SALLYPORT_PLATFORM_RUNNER_START: 'false',
     // No generated endpoint is asked for anything.
     SALLYPORT_PLATFORM_EXPORTS_ALLOWED_ENDPOINTS: 'https://127.0.0.1:1',
+    SALLYPORT_PLATFORM_EXPORTS_CREATIONS_PER_HOUR: '100000',
+    SALLYPORT_PLATFORM_EXPORTS_MAX_SCHEDULES: '100000',
   },
 };
 await initPlatform(options, key);

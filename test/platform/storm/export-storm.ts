@@ -102,6 +102,8 @@ function settings(endpoint: string): Record<string, string> {
     [`${prefix}ALLOW_LOOPBACK`]: 'true',
     [`${prefix}CLEARTEXT_ENDPOINTS`]: endpoint,
     [`${prefix}RETRY_DELAY_MS`]: '1000',
+    // A storm may take more than an hour's.
+    [`${prefix}CREATIONS_PER_HOUR`]: '100000',
     DATA_EXPORT_RUN_LIMIT: String(CAPS.exports),
     BULK_EXPORT_MAX_CONCURRENT_RUNS: String(CAPS.runs),
   };
