@@ -7,6 +7,7 @@ import type { ReadDurations } from '../../base/metrics/counts.ts';
 import { toSnakeCase } from '../../base/variable-overlay.ts';
 import { callResults } from '../../callback/callback-counters.ts';
 import { Total } from '../../proxy/counters.ts';
+import { expiryWarning } from '../../tls/authority-rotation.ts';
 import type { EventLoopDelay } from '../metrics/event-loop-delay.ts';
 import type { RecordOutlets } from '../records/record-outlets.ts';
 import type { Entry, Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -33,7 +34,9 @@ export function stateGroups(sandboxes: Sandboxes, parts: StateParts): readonly S
 function healthOf(sandboxes: Sandboxes, { reloads }: StateParts): ShownGroup {
   const { ca } = sandboxes.shared;
   const isReady = sandboxes.main.own.isReady();
+  const expiry = expiryWarning(ca.notAfter, Date.now());
   const problems = [
+    ...(expiry === undefined ? [] : [`${expiry.replace(/^t/, 'T')}.`]),
     ...(isReady
       ? []
       : ['The proxy is not ready: it ends, or require_config is set and no rules are in force.']),
@@ -47,6 +50,7 @@ function healthOf(sandboxes: Sandboxes, { reloads }: StateParts): ShownGroup {
       ['Ready', isReady ? 'yes' : 'no'],
       ['Reloads', `${reloads.done} done, ${reloads.failed} failed`],
       ['CA fingerprint', ca.fingerprintSha256],
+      ['CA ends', ca.notAfter.toISOString().slice(0, 10)],
     ],
     ...(problems.length > 0 && { problem: problems.join(' ') }),
   };

@@ -61,7 +61,9 @@ it('the page shows rules, decisions and state of a running sidecar, and no secre
   expect(await explain('https://api.test/v1/models', { sandbox: 'agent-7' })).toContain('tunnelled');
   expect(await explain('ftp://api.test/')).toContain('Give an absolute URL');
   const state = await visitor.get('/ui/state');
-  expect(state.text).toMatch(/Ready<\/dt><dd><bdi>yes.*agent-7.*max_connections<\/dt><dd><bdi>10,000/s);
+  expect(state.text).toMatch(
+    /Ready<\/dt><dd><bdi>yes.*CA ends<\/dt><dd><bdi>20\d\d-.*agent-7.*max_connections<\/dt><dd><bdi>10,000/s,
+  );
   const shown = [rules.text, injected.replace(/<input type="url"[^>]*>/, ''), state.text].join();
   for (const value of [SECRET, 'query-canary', proxy.adminToken]) expect(shown).not.toContain(value);
 });
