@@ -75,9 +75,8 @@ async function runProxy(config: Config, { handed, warnings, fd, early }: Start):
     await open(sidecar, config, handed);
     if (config.hasNamespaces) process.on('message', (message, handle) => sidecar.handOver(message, handle));
     using _warnings = warnOfExpiry(sidecar, ca);
-    const refresh = async (): Promise<void> => {
-      if (await refreshAuthority(sidecar, ca, files)) await publish(sidecar, directory);
-    };
+    const refresh = (): Promise<void> =>
+      refreshAuthority(sidecar, ca, { files, publish: () => publish(sidecar, directory) });
     const parts = { loaded: secrets, files: watched, refresh };
     const serving = serve(sidecar, config, createReloads(sidecar, config, parts));
     const isReloadRequested = early.end();

@@ -40,20 +40,20 @@ function ignoreReadOnly(error: unknown): void {
   if (!['EROFS', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)))) throw error;
 }
 
-/** Reads again which CA follows. Whether that has changed. */
+/** Reads again which CA follows. `publish` is called, and awaited, if that has changed. */
 export async function refreshAuthority(
   sidecar: Sidecar,
   ca: RotatingAuthority,
-  files: CertificateAuthorityFiles,
-): Promise<boolean> {
+  { files, publish }: { readonly files: CertificateAuthorityFiles; publish(): Promise<void> },
+): Promise<void> {
   const before = ca.trustedPem;
   const next = await readNext(files);
   ca.follow(next);
   sidecar.refuseUpstreamsOf(next?.ca);
-  if (ca.trustedPem === before) return false;
+  if (ca.trustedPem === before) return;
+  await publish();
   const about = next && { fingerprint: next.ca.fingerprintSha256, signs_from: next.signsFrom.toISOString() };
   sidecar.log.info({ next: about }, next ? 'the next CA is published' : 'no CA follows any more');
-  return true;
 }
 
 const DAY_MS = 24 * 3_600_000;

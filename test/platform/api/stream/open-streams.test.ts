@@ -292,7 +292,8 @@ describe('the open streams of a process', () => {
   };
 
   it('are confirmed by one query, every half minute while there are any', async () => {
-    vi.useFakeTimers();
+    // The API of the tests above, which is being closed, has timeouts of its own.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     const fake = createFake();
     const streams = create();
     const all = Array.from({ length: 500 }, () => stream(fake.access));
