@@ -153,18 +153,31 @@ const packageDirectory = given.package === undefined ? layOutPackage(directory) 
 const installation = initialize(directory, packageDirectory);
 const start = (): Promise<ApiServer> =>
   startPlatform(children, installation, given.profile && resolve(given.profile));
-const server = await start();
-moveDatabase(children, installation);
-const { key: otherKey } = addOrganization(installation);
-if (only.has('ratio')) await measureRatio({ port: server.port, key: installation.key }, directory);
-if (only.has('hostile'))
-  await measureHostile(
-    { port: server.port, key: installation.key },
-    { port: server.port, key: otherKey },
-    server.child.pid,
-  );
-if (only.has('memory')) await measureMemory({ port: server.port, key: installation.key }, server.child.pid);
-// It stops its database server, and writes its profile.
-await endByItself(server.child);
+const { key } = installation;
+
+/** By a process of its own: the heap of one that has been busy stays large. */
+async function measureAlone(
+  name: string,
+  measure: (server: {
+    readonly port: number;
+    readonly pid: number;
+    readonly otherKey: string;
+  }) => Promise<void>,
+): Promise<void> {
+  if (!only.has(name)) return;
+  const { child, port } = await start();
+  moveDatabase(children, installation);
+  const { key: otherKey } = addOrganization(installation);
+  await measure({ port, pid: child.pid, otherKey });
+  console.log(`platform after ${name}: ${resetPeak(child.pid).toFixed(0)} MB resident`);
+  // It stops its database server, and writes its profile.
+  await endByItself(child);
+}
+
+await measureAlone('ratio', ({ port }) => measureRatio({ port, key }, directory));
+await measureAlone('hostile', ({ port, pid, otherKey }) =>
+  measureHostile({ port, key }, { port, key: otherKey }, pid),
+);
+await measureAlone('memory', ({ port, pid }) => measureMemory({ port, key }, pid));
 for (const failure of failures) console.log(`missed: ${failure}`);
 process.exitCode = failures.length === 0 ? 0 : 1;

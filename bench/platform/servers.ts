@@ -1,7 +1,7 @@
 // The two servers of the platform benchmark on one PostgreSQL: the platform as it is shipped, with its embedded database server,
 // and a bare Fastify. Each can also be started a second time behind a relay that counts what it asks of the database.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, connectOnce } from '../../src/platform/store/database.ts';
@@ -104,6 +104,8 @@ async function spawnPlatform(
   { name, data, flags, env }: PlatformStart,
 ): Promise<ApiServer> {
   const log = join(directory, `${name}.jsonl`);
+  // That of an earlier process says that it is ready.
+  rmSync(log, { force: true });
   const args = ['platform', '--data-dir', join(directory, data), '--listen', '127.0.0.1:0'];
   const child = withOutput(log, (output) =>
     children.start(name, [process.execPath, ...flags, launcherOf(packageDirectory), ...args], {

@@ -632,7 +632,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/platform/traces/ingestion/beginning.ts': 'test/platform/traces/ingestion/value-sketch.test.ts',
   'src/platform/traces/ingestion/collected-runs.ts':
     'test/platform/traces/ingestion/ingestion-routes.test.ts',
-  'src/platform/traces/ingestion/field-writer.ts': 'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/request-memory.ts':
     'test/platform/traces/ingestion/ingestion-routes.test.ts',
   'src/platform/traces/ingestion/multipart-additions.ts':

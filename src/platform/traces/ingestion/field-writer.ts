@@ -36,21 +36,27 @@ export class FieldWriter implements Tap {
   /** Throws InvalidJson. The bytes are copied. */
   write(bytes: Uint8Array): void {
     this.#size += bytes.length;
-    if (this.#large !== undefined) return this.#large.push(bytes);
+    if (this.#large !== undefined && this.#pieces.length === 0) return this.#large.push(bytes);
     this.#pieces.push(new Uint8Array(bytes));
-    if (this.#size <= SMALL_BYTES) return;
-    this.#large = new LargeValue(this.#field === 'serialized' ? 'extra' : this.#field, this.#memory);
-    for (const piece of this.#pieces.splice(0)) this.#large.push(piece);
+    if (this.#size > SMALL_BYTES)
+      this.#large ??= new LargeValue(this.#field === 'serialized' ? 'extra' : this.#field, this.#memory);
   }
 
-  /** To be awaited before the next bytes come. Throws a DomainError where the disk is full. */
+  /** To be awaited before the next bytes come. Throws InvalidJson, and a DomainError where the disk is full. */
   async drain(): Promise<void> {
-    await this.#large?.store();
+    if (this.#large === undefined) return;
+    // What was held until the value was too large for one step: the small values in it may take 50 ms.
+    for (const piece of this.#pieces.splice(0)) {
+      this.#large.push(piece);
+      await this.#memory.pace();
+    }
+    await this.#large.store();
   }
 
-  /** Undefined for null. Throws InvalidJson, and as `drain`. */
+  /** Undefined for null. Throws as `drain`. */
   async finish(): Promise<HeldValues | undefined> {
     if (this.#large !== undefined) {
+      await this.drain();
       const { value, payload } = await this.#large.end();
       return this.#memory.hold(toValues(this.#field, value, payload));
     }
