@@ -7,6 +7,8 @@ export type NextAuthority = { readonly ca: CertificateAuthority; readonly signsF
 export type RotatingAuthority = CertificateAuthority & {
   /** Publishes the next CA, which signs from its date on. Replaces one that was to follow; undefined: none follows. */
   follow(next: NextAuthority | undefined): void;
+  /** The next CA has taken the place of the current one for good: another may follow it. */
+  succeed(): void;
   readonly next: NextAuthority | undefined;
 };
 
@@ -19,10 +21,11 @@ export function createRotatingAuthority(
   first: CertificateAuthority,
   now: () => number = Date.now,
 ): RotatingAuthority {
+  let current = first;
   let next: NextAuthority | undefined;
   const signing = (): CertificateAuthority =>
-    next !== undefined && now() >= next.signsFrom.getTime() ? next.ca : first;
-  const isFirstTrusted = (): boolean => next === undefined || now() < next.signsFrom.getTime() + TAIL_MS;
+    next !== undefined && now() >= next.signsFrom.getTime() ? next.ca : current;
+  const isCurrentTrusted = (): boolean => next === undefined || now() < next.signsFrom.getTime() + TAIL_MS;
   return {
     get certificatePem() {
       return signing().certificatePem;
@@ -40,8 +43,8 @@ export function createRotatingAuthority(
       return signing().notAfter;
     },
     get trustedPem() {
-      const current = isFirstTrusted() ? first.certificatePem : '';
-      return current + (next?.ca.certificatePem ?? '');
+      const pem = isCurrentTrusted() ? current.certificatePem : '';
+      return pem + (next?.ca.certificatePem ?? '');
     },
     get next() {
       return next;
@@ -49,6 +52,10 @@ export function createRotatingAuthority(
     issueLeaf: (subject, at) => signing().issueLeaf(subject, at),
     follow(following) {
       next = following;
+    },
+    succeed() {
+      current = next?.ca ?? current;
+      next = undefined;
     },
   };
 }

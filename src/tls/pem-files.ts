@@ -10,7 +10,11 @@ export type FileDraft = {
   readonly file: string;
   readonly text: string | Uint8Array;
   readonly mode: number;
+  /** By default the user of this process. The file has this owner before it has its name: nobody can put another in between. */
+  readonly owner?: FileOwner | undefined;
 };
+
+export type FileOwner = Pick<Stats, 'uid' | 'gid'>;
 
 const NAME_A_PAIR =
   'Use a certificate and its key that this user can read; if one of the two is lost, remove the other';
@@ -67,13 +71,14 @@ export async function isPresent(file: string): Promise<boolean> {
 export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean> {
   const staged: { readonly temporary: string; readonly file: string }[] = [];
   try {
-    for (const { file, text, mode } of drafts) {
+    for (const { file, text, mode, owner } of drafts) {
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
       await using handle = await open(temporary, 'wx', mode);
       staged.push({ temporary, file });
       // The umask may have kept other users out of a file that they are to read.
       await handle.chmod(mode);
+      if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
       await handle.writeFile(text);
       await handle.sync();
     }

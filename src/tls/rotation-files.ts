@@ -11,6 +11,7 @@ import {
 } from './certificate-authority.ts';
 import {
   createFiles,
+  type FileOwner,
   fileError,
   isPresent,
   readCertificateFile,
@@ -27,16 +28,26 @@ export async function readNextAuthority(
   return { ca: await loadCertificateAuthority(next), signsFrom: await readSchedule(next.scheduleFile) };
 }
 
+/** Whether the files of the current CA hold `next` now: another process has completed the rotation. */
+export async function hasSucceeded(
+  files: CertificateAuthorityFiles,
+  { ca }: NextAuthority,
+): Promise<boolean> {
+  const certificate = new X509Certificate(await readCertificateFile(files.certificateFile));
+  return certificate.fingerprint256 === ca.fingerprintSha256;
+}
+
 async function readSchedule(file: string): Promise<Date> {
   const date = new Date((await readFile(file, 'utf8')).trim());
   if (!Number.isNaN(date.getTime())) return date;
   throw fileError(file, 'no date in the form of ISO 8601', 'Remove it to end the rotation');
 }
 
-/** Creates a CA of the same kind of key. False if one follows already. */
+/** Creates a CA of the same kind of key; its files belong to `owner`. False if one follows already. */
 export async function createNextAuthority(
   files: CertificateAuthorityFiles,
   signsFrom: Date,
+  owner?: FileOwner,
 ): Promise<boolean> {
   const next = rotationFiles(files);
   const current = new X509Certificate(await readCertificateFile(files.certificateFile));
@@ -44,9 +55,9 @@ export async function createNextAuthority(
   const { certificatePem, privateKeyPem } = createCertificateAuthority({ keyType });
   // The date makes it a rotation: with the other two alone, nothing has begun.
   return createFiles([
-    { file: next.keyFile, text: privateKeyPem, mode: 0o600 },
-    { file: next.certificateFile, text: certificatePem, mode: 0o644 },
-    { file: next.scheduleFile, text: `${signsFrom.toISOString()}\n`, mode: 0o600 },
+    { file: next.keyFile, text: privateKeyPem, mode: 0o600, owner },
+    { file: next.certificateFile, text: certificatePem, mode: 0o644, owner },
+    { file: next.scheduleFile, text: `${signsFrom.toISOString()}\n`, mode: 0o600, owner },
   ]);
 }
 

@@ -56,6 +56,15 @@ describe('a CA that is followed by another', () => {
     expect([ca.trustedPem, signer()]).toEqual([first.certificatePem, 'CN=First']);
   });
 
+  it('takes the place of the first, and can be followed in turn', () => {
+    const { ca, signer } = rotate();
+    ca.succeed();
+    expect([ca.next, ca.trustedPem, signer()]).toEqual([undefined, second.certificatePem, 'CN=Second']);
+    const third = createCertificateAuthority({ commonName: 'Third' });
+    ca.follow({ ca: third, signsFrom: new Date(start + 7 * DAY_MS) });
+    expect([ca.trustedPem, signer()]).toEqual([second.certificatePem + third.certificatePem, 'CN=Second']);
+  });
+
   it('changes the name of the file that clients store the bundle in', () => {
     const { ca, clock } = rotate();
     const roots = { pem: Buffer.from('roots') };

@@ -31,6 +31,14 @@ describe('the files of the CA that follows', () => {
     expect((await loadCertificateAuthority(pair.files)).spkiSha256).toBe(pair.ca.spkiSha256);
   });
 
+  it.runIf(process.getuid?.() === 0)('belong to the user of the proxy, for whom root rotates', async () => {
+    await using pair = await createPair();
+    const owner = { uid: 12_345, gid: 12_346 };
+    await createNextAuthority(pair.files, signsFrom, owner);
+    for (const file of Object.values(rotationFiles(pair.files)))
+      expect(await stat(file)).toMatchObject(owner);
+  });
+
   it('are not replaced by a second rotation', async () => {
     await using pair = await createPair();
     await createNextAuthority(pair.files, signsFrom);

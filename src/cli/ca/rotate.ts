@@ -1,12 +1,14 @@
 // `sallyport ca rotate`: creates the CA that follows. The running proxy publishes it at once and signs with it after the overlap.
-import { chown, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { InputError, readInput } from '../../base/input-error.ts';
 import type { Config } from '../../sidecar/config.ts';
 import type { CertificateAuthorityFiles } from '../../tls/certificate-authority.ts';
 import { rotationFiles } from '../../tls/authority-rotation.ts';
 import { completeRotation, createNextAuthority, readNextAuthority } from '../../tls/rotation-files.ts';
 import { type ReadAuthority, readAuthority } from './certificate-file.ts';
-import { caFiles } from '../settings.ts';
+import type { FileOwner } from '../../tls/pem-files.ts';
+import { caFiles, writingTo } from '../settings.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const DEFAULT_DAYS = 7;
@@ -22,12 +24,16 @@ export type Rotation = {
 export async function rotateAuthority(config: Config, overlap: string | undefined): Promise<Rotation> {
   const days = parseDays(overlap);
   const files = caFiles(config);
+  await writingTo(dirname(files.keyFile), () => completeRotation(files, Date.now()));
+  // The one that ends may be that of the rotation before.
   const current = await readAuthority(files.certificateFile);
-  await readInput(() => completeRotation(files, Date.now()));
   const signsFrom = new Date(Date.now() + days * DAY_MS);
   requireValidUntil(signsFrom, current);
-  if (!(await createNextAuthority(files, signsFrom))) throw await pending(files);
-  await giveToOwner(files);
+  const owner = await ownerOf(files);
+  const isCreated = await writingTo(dirname(files.keyFile), () =>
+    createNextAuthority(files, signsFrom, owner),
+  );
+  if (!isCreated) throw await pending(files);
   const next = rotationFiles(files).certificateFile;
   const { certificate } = await readAuthority(next);
   return { file: next, fingerprint: certificate.fingerprint256, signsFrom };
@@ -57,8 +63,7 @@ async function pending(files: CertificateAuthorityFiles): Promise<InputError> {
 }
 
 /** Root may rotate for the user of the proxy, who must be able to read the key. */
-async function giveToOwner(files: CertificateAuthorityFiles): Promise<void> {
-  const { uid, gid } = await stat(files.keyFile);
-  if (process.getuid?.() !== 0 || uid === 0) return;
-  for (const file of Object.values(rotationFiles(files))) await chown(file, uid, gid);
+async function ownerOf({ keyFile }: CertificateAuthorityFiles): Promise<FileOwner | undefined> {
+  const owner = await stat(keyFile);
+  return process.getuid?.() === 0 && owner.uid !== 0 ? owner : undefined;
 }

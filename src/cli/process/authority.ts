@@ -48,6 +48,11 @@ export async function refreshAuthority(
 ): Promise<void> {
   const before = ca.trustedPem;
   const next = await readNext(files);
+  const known = ca.next;
+  if (known !== undefined && known.ca.fingerprintSha256 !== next?.ca.fingerprintSha256) {
+    const { hasSucceeded } = await import('../../tls/rotation-files.ts');
+    if (await hasSucceeded(files, known)) ca.succeed();
+  }
   ca.follow(next);
   sidecar.refuseUpstreamsOf(next?.ca);
   if (ca.trustedPem === before) return;

@@ -69,6 +69,37 @@ describe('ca rotate', () => {
     expect(origin.requests).toHaveLength(1);
   });
 
+  it('after one that is over begins another: the proxy that ran all the time signs with the CA that followed', async () => {
+    await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
+    await using proxy = await spawnSallyport({ proxyConfig: RULES, upstreamCaPem: origins.certificatePem });
+    const state = dirname(dirname(proxy.caFile));
+    const published = (date: string) =>
+      proxy.process.record(({ next }) => (next as { signs_from?: string } | undefined)?.signs_from === date);
+    const begun = JSON.parse((await ca('rotate', '--json', '--state-dir', state)).stdout);
+    await published(begun.signs_from);
+    const second = await readFile(begun.file, 'utf8');
+    const longAgo = new Date(Date.now() - 4 * 24 * 3_600_000);
+    await writeFile(join(state, 'secret', 'ca.key.rotation'), longAgo.toISOString());
+    await published(longAgo.toISOString());
+
+    const { code, stdout, stderr } = await ca('rotate', '--json', '--state-dir', state);
+    expect([code, stderr]).toEqual([0, '']);
+    await published(JSON.parse(stdout).signs_from);
+    expect(await readFile(proxy.caFile, 'utf8')).toBe(second);
+    const served = await (await fetch(`http://127.0.0.1:${proxy.port}/ca.pem`)).text();
+    const prints = certificatesIn(served).map((pem) => new X509Certificate(pem).fingerprint256);
+    expect(prints).toEqual([new X509Certificate(second).fingerprint256, JSON.parse(stdout).fingerprint]);
+
+    const authority = `api.test:${origin.port}`;
+    await using client = await WireClient.connectThrough(proxy.port, authority, {
+      ca: second,
+      name: 'api.test',
+    });
+    await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+    await client.readResponse();
+    expect(origin.requests).toHaveLength(1);
+  });
+
   it.each([
     [['rotate', '--overlap=-1'], /--overlap must be a number of days from 0 to 365/],
     [['rotate', '--overlap', 'soon'], /--overlap must be a number of days/],
