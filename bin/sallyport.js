@@ -89,6 +89,8 @@ function isPlatformServer() {
 function giveBackLargeBlocks() {
   const { env, execPath, execArgv, argv, platform } = process;
   if (platform !== 'linux' || !process.execve || env.MALLOC_MMAP_THRESHOLD_ || env.GLIBC_TUNABLES) return;
+  // A signal of the profiler that is on its way would end the program that follows; execve closes the channel of a parent.
+  if (/--(?:cpu-)?prof\b/.test([...execArgv, env.NODE_OPTIONS].join()) || process.connected) return;
   const settings = { MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '2097152' };
   process.execve(execPath, [execPath, ...execArgv, ...argv.slice(1)], { ...settings, ...env });
 }

@@ -144,6 +144,9 @@ describe('on a Node that is new enough', () => {
     for (const args of [['platform', 'init'], ['proxy'], []])
       expect(await start(args)).toMatchObject({ args, malloc: [] });
     expect(await start(['platform'], options)).toMatchObject({ malloc: names.slice(0, 1) });
+    // A signal of the profiler that is on its way would end the program that follows.
+    const profiled = { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${scratch.path}` } };
+    expect(await start(['platform'], profiled)).toMatchObject({ malloc: [] });
   });
 
   const rows: readonly (Place & { readonly name: string; readonly loads: string })[] = [
