@@ -24,7 +24,7 @@ import type { RunningSidecar, SidecarOptions } from './running-sidecar.ts';
 export type { RunningSidecar, SidecarOptions };
 
 const WITHOUT_EFFECT: readonly string[] = [
-  ...['proxy_config', 'secrets', 'watch', 'state_dir', 'state_key_file', 'ca', 'sandboxes'],
+  ...['proxy_config', 'secrets', 'watch', 'state_dir', 'state_key_file', 'ca', 'sandboxes', 'metrics'],
 ];
 /** Those who wait for the end of a sidecar are tests. */
 const DRAIN_MS = 1_000;
@@ -134,7 +134,16 @@ function environmentOf({ sidecar, config, ca, directory }: Opened, document: obj
 
 function sinkOf(onLog: SidecarOptions['onLog']): LogSink {
   return {
-    write: (line) => onLog?.(line),
+    write(line) {
+      try {
+        onLog?.(line);
+      } catch (error) {
+        // Not within a request, which it would end: it is an uncaught error of the caller.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    },
     isBlocked: false,
     dropped: 0,
     close: async () => {},

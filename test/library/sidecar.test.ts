@@ -108,6 +108,7 @@ describe('a sidecar of the library', () => {
     [{ settings: { listen: 'nowhere' } }, /^settings\.listen: /],
     [{ settings: { lisen: '127.0.0.1:0' } }, /^settings\.lisen: /],
     [{ settings: { state_dir: '/tmp/x' } }, /^settings\.state_dir has no effect in the library: remove it$/],
+    [{ settings: { metrics: { listen: '127.0.0.1:0' } } }, /^settings\.metrics has no effect in the library/],
     [{ proxyConfig: { rules: [{}] } }, /^proxyConfig\.rules\.0\.match_hosts: /],
     [{ proxyConfig: rule('{ABSENT}') }, /^proxyConfig\.rules\.0.*ABSENT/],
     [
@@ -116,6 +117,30 @@ describe('a sidecar of the library', () => {
     ],
   ])('%j is refused', async (options, message) => {
     await expect(createSidecar(options)).rejects.toThrow(message);
+  });
+
+  it('serves on where onLog throws, and the error reaches the process of its caller', async () => {
+    await using scene = await createScene();
+    const { origin, settings } = scene;
+    const program = `
+import { createSidecar } from '${new URL('../../src/library/sidecar.ts', import.meta.url).href}';
+const seen = [];
+process.on('uncaughtException', ({ message }) => seen.push(message));
+const sidecar = await createSidecar({
+  settings: ${JSON.stringify(settings)},
+  proxyConfig: { rules: [{ match_hosts: ['${HOST}'], headers: [{ name: 'X-Key', type: 'plaintext', value: 'v' }] }] },
+  onLog() { throw new Error('of the caller'); },
+});
+const { execFile } = process.getBuiltinModule('node:child_process');
+const get = "fetch('https://${HOST}:${origin.port}/').then(({ status }) => console.log(status))";
+const run = () => new Promise((done) =>
+  execFile(process.execPath, ['-e', get], { env: sidecar.environment }, (_error, stdout) => done(stdout.trim())));
+const statuses = [await run(), await run()];
+await sidecar.close();
+console.log(JSON.stringify([statuses, [...new Set(seen)]]));`;
+    const { stdout, stderr } = await runToEnd(process.execPath, ['--input-type=module', '-e', program]);
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual([['200', '200'], ['of the caller']]);
   });
 
   it('keeps what is active where new rules are invalid', async () => {
