@@ -46,6 +46,9 @@ export function createRotatingAuthority(
       const pem = isCurrentTrusted() ? current.certificatePem : '';
       return pem + (next?.ca.certificatePem ?? '');
     },
+    get own() {
+      return next === undefined ? [current] : [current, next.ca];
+    },
     get next() {
       return next;
     },

@@ -10,6 +10,7 @@ import {
   loadCertificateAuthority,
 } from './certificate-authority.ts';
 import {
+  codeOf,
   createFiles,
   type FileOwner,
   fileError,
@@ -63,9 +64,28 @@ export async function createNextAuthority(
 
 /**
  * Puts the next CA in the place of the current one if no leaf of that is valid any more. A call that was killed is completed by the
- * next one: the key goes first. Returns whether it did.
+ * next one: the key goes first. Several processes may call it at once; once it resolves, the files are those of one CA. Returns
+ * whether it did.
  */
 export async function completeRotation(files: CertificateAuthorityFiles, nowMs: number): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await takePlace(files, nowMs);
+    } catch (error) {
+      // Another process was faster: it may be at any step, so that all of them are looked at again.
+      if (!isAboutMissing(error) || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+/** Each failure is a step that another process has taken, and there are three. */
+const MAX_TRIES = 5;
+
+function isAboutMissing(error: unknown): boolean {
+  return [error, error instanceof Error && error.cause].some((one) => codeOf(one) === 'ENOENT');
+}
+
+async function takePlace(files: CertificateAuthorityFiles, nowMs: number): Promise<boolean> {
   const next = rotationFiles(files);
   if (!(await isPresent(next.scheduleFile))) return false;
   const isBegun = !(await isPresent(next.keyFile));
@@ -75,7 +95,7 @@ export async function completeRotation(files: CertificateAuthorityFiles, nowMs: 
   if (await isOf(next.certificateFile, files.keyFile))
     await rename(next.certificateFile, files.certificateFile);
   await syncDirectory(dirname(files.certificateFile));
-  await rm(next.scheduleFile);
+  await rm(next.scheduleFile, { force: true });
   return true;
 }
 

@@ -13,7 +13,7 @@ export type TrustSet = {
   readonly certificates: readonly string[];
   /** Those of the system alone, one PEM text each. */
   readonly systemRoots: readonly string[];
-  /** The keys (`spkiSha256`) of our CAs: that of `without`, and those that sandboxes have of their own. */
+  /** The keys (`spkiSha256`) of our CAs: those of `without`, and those that sandboxes have of their own. */
   readonly ownKeys: Set<string>;
   /**
    * Whether the chain that a peer sent, from its leaf upwards, contains one of `ownKeys`. Removing our CA from the roots
@@ -24,21 +24,22 @@ export type TrustSet = {
 
 /**
  * The roots (`rootsPem`, one certificate each; by default the system's, or where it has none Node's own) and those of the
- * bundle `extraPem`, without any certificate of the key in the certificate `without`. Throws if one of the bundle cannot be
+ * bundle `extraPem`, without any certificate of the key in the certificate `without`, in a rotation of either key. Throws if one of the bundle cannot be
  * read.
  */
 export function createTrustSet(options: {
   extraPem?: string | undefined;
-  without?: Pick<CertificateAuthority, 'spkiSha256' | 'certificateDer'> | undefined;
+  without?: Pick<CertificateAuthority, 'spkiSha256' | 'certificateDer' | 'own'> | undefined;
   rootsPem?: readonly string[] | undefined;
 }): TrustSet {
   const { extraPem, without, rootsPem } = options;
   // Read at once, because only the operator's bundle can have a mistake that must be reported.
   const extra = extraPem === undefined ? [] : parseExtra(extraPem).map(({ raw }) => raw);
-  const ownKey = without === undefined ? undefined : keyBytes(without.certificateDer);
-  const ownKeys = new Set(without === undefined ? [] : [without.spkiSha256]);
+  const own = without?.own ?? (without === undefined ? [] : [without]);
+  const excluded = own.map(({ certificateDer }) => keyBytes(certificateDer));
+  const ownKeys = new Set(own.map((one) => one.spkiSha256));
   let collected: Collected | undefined;
-  const collect = (): Collected => (collected ??= collectRoots(rootsPem ?? systemRoots(), extra, ownKey));
+  const collect = (): Collected => (collected ??= collectRoots(rootsPem ?? systemRoots(), extra, excluded));
   let context: SecureContext | undefined;
   return {
     get id() {
@@ -70,11 +71,11 @@ type Collected = Pick<TrustSet, 'id' | 'certificates' | 'systemRoots'>;
 function collectRoots(
   rootsPem: readonly string[],
   extra: readonly Buffer[],
-  ownKey: Buffer | undefined,
+  excluded: readonly Buffer[],
 ): Collected {
   // An upstream with a leaf of ours is a proxy loop or an attacker. The key is compared, since several certificates may
   // have it.
-  const isTrusted = (der: Buffer): boolean => ownKey === undefined || !der.includes(ownKey);
+  const isTrusted = (der: Buffer): boolean => excluded.every((key) => !der.includes(key));
   const trusted = new Map<string, Buffer>();
   const add = (ders: readonly Buffer[]): void => {
     for (const der of ders.filter(isTrusted)) trusted.set(fingerprint(der), der);

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createRotatingAuthority, expiryWarning, TAIL_MS } from '../../src/tls/authority-rotation.ts';
 import { createCertificateAuthority } from '../../src/tls/certificate-authority.ts';
+import { createTrustSet } from '../../src/tls/trust.ts';
 import { createPublicCertificates } from '../../src/tls/public-certificates.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -63,6 +64,18 @@ describe('a CA that is followed by another', () => {
     const third = createCertificateAuthority({ commonName: 'Third' });
     ca.follow({ ca: third, signsFrom: new Date(start + 7 * DAY_MS) });
     expect([ca.trustedPem, signer()]).toEqual([second.certificatePem + third.certificatePem, 'CN=Second']);
+  });
+
+  it('is trusted for no upstream, in the roots of the system either, whichever of the two signs', () => {
+    const other = createCertificateAuthority({ commonName: 'Other' });
+    const rootsPem = [first, second, other].map(({ certificatePem }) => certificatePem);
+    const { ca, clock } = rotate();
+    for (const days of [0, 7, 30]) {
+      clock.now = start + days * DAY_MS;
+      const trust = createTrustSet({ without: ca, rootsPem });
+      expect(trust.certificates).toEqual([other.certificatePem]);
+      expect(trust.ownKeys).toEqual(new Set([first.spkiSha256, second.spkiSha256]));
+    }
   });
 
   it('changes the name of the file that clients store the bundle in', () => {

@@ -55,6 +55,22 @@ describe('the files of the CA that follows', () => {
     expect(text.length).toBeGreaterThan(1_000);
   });
 
+  it('take the place of the current ones once, where several processes see that it is time', async () => {
+    for (let round = 0; round < 20; round++) {
+      await using pair = await createPair();
+      await createNextAuthority(pair.files, signsFrom);
+      const next = await readNextAuthority(pair.files);
+      const endMs = signsFrom.getTime() + TAIL_MS;
+      const start = async (): Promise<string> => {
+        await completeRotation(pair.files, endMs);
+        return (await loadCertificateAuthority(pair.files)).spkiSha256;
+      };
+      const seen = await Promise.all([start(), start(), start()]);
+      expect(new Set(seen)).toEqual(new Set([next?.ca.spkiSha256]));
+      expect(await readNextAuthority(pair.files)).toBeUndefined();
+    }
+  });
+
   it('take the place of the current ones when no leaf of these is valid any more', async () => {
     await using pair = await createPair();
     await createNextAuthority(pair.files, signsFrom);
