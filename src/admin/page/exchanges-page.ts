@@ -1,6 +1,7 @@
 // The exchanges that have just ended: a table that the script keeps live. Without the script it shows the last ones.
 import { type Html, html } from '../../base/html/html.ts';
 import { adminError, type AdminResponse } from '../admin-errors.ts';
+import { DRAINING_IDLE_MS } from '../records/record-routes.ts';
 import type { PageContent } from './page-frame.ts';
 import type { PageRequest } from './page-request.ts';
 import { columns, parseRowFilter, type RecordRow } from './record-row.ts';
@@ -42,5 +43,6 @@ export function followRows({ scope, exchange, session, query }: PageRequest): Ad
     fields: { 'Content-Type': 'application/x-ndjson', 'Cross-Origin-Resource-Policy': 'same-origin' },
     body: scope.feed.stream(parseRowFilter(query.get('filter') ?? ''), ends),
     idleMs: IDLE_MS,
+    drainingIdleMs: DRAINING_IDLE_MS,
   };
 }

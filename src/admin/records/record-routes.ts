@@ -7,6 +7,8 @@ import { streamRecords } from './record-stream.ts';
 
 /** Somebody who reads a page of a pager is no reader that is gone. */
 const IDLE_MS = 600_000;
+/** Its terminal may have stopped: the proxy does not wait for that. */
+export const DRAINING_IDLE_MS = 1_000;
 
 export function followRecords({ query, stream }: AdminRequest, { records }: AdminTarget): AdminResponse {
   const filter = parseRecordFilter(query, records.outcomes);
@@ -18,5 +20,6 @@ export function followRecords({ query, stream }: AdminRequest, { records }: Admi
     fields: { 'Content-Type': 'application/x-ndjson' },
     body: streamRecords(records, filter.value, { left: stream.left(), draining }),
     idleMs: IDLE_MS,
+    drainingIdleMs: DRAINING_IDLE_MS,
   };
 }

@@ -13,6 +13,8 @@ export type HttpResponse = {
   readonly isLast?: boolean;
   /** How long the client may take to read one piece, where that is not the limit of the server. */
   readonly idleMs?: number;
+  /** The same once the server drains, for a body without an end: nobody who reads nothing may delay the end of the process. */
+  readonly drainingIdleMs?: number;
 };
 
 /** Thrown by a streamed body that was ended on purpose before it was whole: the connection is cut, and nothing failed. */
@@ -20,11 +22,15 @@ export class EndedEarly extends Error {
   override readonly name: string = 'EndedEarly';
 }
 
-export type SendOptions = {
+/** How long the client may take to read one piece; a body that is no stream is one piece. */
+type IdleLimits = {
+  readonly idleMs: number;
+  readonly draining?: { readonly signal: AbortSignal; readonly idleMs: number };
+};
+
+export type SendOptions = IdleLimits & {
   readonly requestId: string;
   readonly isLast: boolean;
-  /** How long the client may take to read one piece; a body that is no stream is one piece. */
-  readonly idleMs: number;
   /** The last byte was handed to the operating system. */
   onWritten(): void;
 };
@@ -88,7 +94,7 @@ export async function sendResponse(
   const last = isStream ? undefined : body;
   // A client learns that its stream is open, also while there is nothing to send.
   if (isStream) outgoing.flushHeaders();
-  if (isStream && incoming.method !== 'HEAD') await sendStream(incoming, outgoing, body, options.idleMs);
+  if (isStream && incoming.method !== 'HEAD') await sendStream(incoming, outgoing, body, options);
   if (outgoing.destroyed) return;
   if (incoming.complete) outgoing.end(last, options.onWritten);
   else {
@@ -99,8 +105,7 @@ export async function sendResponse(
   }
   // Most responses are handed to the operating system at once.
   if (incoming.complete && outgoing.writableLength === 0) return;
-  const limit = limitIdle(incoming, options.idleMs);
-  outgoing.once('close', () => clearTimeout(limit));
+  outgoing.once('close', limitIdle(incoming, options));
 }
 
 /** The fields that every response has: no cache stores it, no browser guesses its type, and its request has a name. */
@@ -117,23 +122,35 @@ async function sendStream(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   pieces: AsyncIterable<Uint8Array>,
-  idleMs: number,
+  limits: IdleLimits,
 ): Promise<void> {
   for await (const piece of pieces) {
     if (outgoing.destroyed) return;
     if (outgoing.write(piece)) continue;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const limit = limitIdle(incoming, idleMs);
+    const endLimit = limitIdle(incoming, limits);
     outgoing.once('drain', resolve).once('close', resolve);
     await promise;
-    clearTimeout(limit);
+    endLimit();
     outgoing.off('drain', resolve).off('close', resolve);
   }
 }
 
-/** The socket, not the response: one that waits behind another on its connection has no socket yet. */
-function limitIdle({ socket }: IncomingMessage, ms: number): NodeJS.Timeout {
-  return setTimeout(() => socket.destroy(), ms).unref();
+/** Of the socket, not the response: one that waits behind another on its connection has no socket yet. Returns what ends the limit. */
+function limitIdle({ socket }: IncomingMessage, { idleMs, draining }: IdleLimits): () => void {
+  const limit = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(), ms).unref();
+  const isDraining = draining?.signal.aborted === true;
+  let timer = limit(isDraining ? draining.idleMs : idleMs);
+  if (draining === undefined || isDraining) return () => clearTimeout(timer);
+  const onDraining = (): void => {
+    clearTimeout(timer);
+    timer = limit(draining.idleMs);
+  };
+  draining.signal.addEventListener('abort', onDraining);
+  return () => {
+    clearTimeout(timer);
+    draining.signal.removeEventListener('abort', onDraining);
+  };
 }
 
 const LINGER_MS = 500;

@@ -226,12 +226,12 @@ export class HttpServer {
     const { limits, log, handle } = this.#options;
     try {
       const response = await handle(exchange);
-      const isLast = this.#draining.signal.aborted || connection.pipelined > 0;
+      const { signal } = this.#draining;
+      const { idleMs = limits.requestMs, drainingIdleMs } = response;
       await sendResponse(incoming, outgoing, response, {
-        requestId,
-        isLast,
-        idleMs: response.idleMs ?? limits.requestMs,
-        onWritten,
+        ...{ requestId, idleMs, onWritten },
+        isLast: signal.aborted || connection.pipelined > 0,
+        ...(drainingIdleMs !== undefined && { draining: { signal, idleMs: drainingIdleMs } }),
       });
     } catch (error) {
       // The operator learns of it, and nobody waits for a response that will not come.

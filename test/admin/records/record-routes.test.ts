@@ -1,8 +1,10 @@
 // The route over a socket: who may follow, how many, and how it ends.
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { expect, it } from 'vitest';
 import type { LiveRecords } from '../../../src/admin/target.ts';
 import type { WireClient } from '../../support/wire-client.ts';
-import { type AdminScene, createAdminScene, field, request } from '../admin-scene.ts';
+import { type AdminScene, createAdminScene, field, request, TOKEN } from '../admin-scene.ts';
 
 type Follower = Parameters<LiveRecords['follow']>[0];
 
@@ -26,9 +28,8 @@ async function createScene() {
     async followed(count: number): Promise<void> {
       while (followers.size !== count) await new Promise<void>((resolve) => waiting.add(resolve));
     },
-    send(status: number): void {
-      for (const follower of followers)
-        follower({ sandbox: 'default', status }, () => `{"status":${status}}`);
+    send(status: number, text = `{"status":${status}}`): void {
+      for (const follower of followers) follower({ sandbox: 'default', status }, () => text);
     },
     [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),
   };
@@ -55,6 +56,23 @@ it('records that match are streamed as JSON lines, and a shutdown ends the strea
   expect(await client.finished).toBe('end');
   await closed;
   expect(live.scene.records).toEqual([]);
+});
+
+it('a shutdown does not wait for somebody who reads nothing', async () => {
+  await using live = await createScene();
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const asked = get({
+    ...{ host: '127.0.0.1', port: live.scene.port, path: '/v1/records' },
+    ...{ headers, agent: false },
+  });
+  const [response] = await once(asked, 'response');
+  await live.followed(1);
+  // More than the kernel holds for both sides.
+  live.send(200, 'x'.repeat(32 * 1024 * 1024));
+  await live.scene.server.close(60_000);
+  response.resume();
+  const [error] = await once(response, 'error');
+  expect(error.code).toBe('ECONNRESET');
 });
 
 it('as many may follow as there are places, until one leaves', async () => {
