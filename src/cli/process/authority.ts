@@ -1,5 +1,6 @@
 // The CA of `sallyport proxy`: the current one and the one that follows it, from their files, and the warning before it ends.
 import { dirname } from 'node:path';
+import { readInput } from '../../base/input-error.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import {
   createRotatingAuthority,
@@ -18,10 +19,10 @@ import { writingTo } from '../settings.ts';
 /** Creates the CA if there is none, and ends a rotation that is over. Throws an Error that names the file and what to do. */
 export async function openAuthority(files: CertificateAuthorityFiles): Promise<RotatingAuthority> {
   const rotation = await loadRotation(files);
-  await rotation?.completeRotation(files, Date.now()).catch(ignoreReadOnly);
+  await readInput(() => rotation?.completeRotation(files, Date.now()).catch(ignoreReadOnly));
   const { ca } = await writingTo(dirname(files.keyFile), () => loadOrCreateCertificateAuthority(files));
   const rotating = createRotatingAuthority(ca);
-  rotating.follow(await readNext(files));
+  rotating.follow(await readInput(() => readNext(files)));
   return rotating;
 }
 

@@ -1,9 +1,10 @@
 // A rotation as an operator does it: the command beside a running proxy, which hands out both certificates without a restart.
 import { X509Certificate } from 'node:crypto';
-import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createOrigin } from '../../support/recording-origin.ts';
+import { createScratch } from '../../support/scratch.ts';
 import { type Finished, program, runToEnd, spawnSallyport } from '../../support/spawned-process.ts';
 import { createTestAuthority } from '../../support/test-authority.ts';
 import { WireClient } from '../../support/wire-client.ts';
@@ -112,6 +113,18 @@ describe('ca rotate', () => {
     expect((await readdir(join(state, 'secret'))).filter((name) => name.startsWith('ca.'))).toEqual([
       'ca.key',
     ]);
+  });
+
+  it('a date that cannot be read is a setting to correct at the start', async () => {
+    await using scratch = await createScratch();
+    await mkdir(join(scratch.path, 'state', 'secret'), { recursive: true, mode: 0o700 });
+    await scratch.write('state/secret/ca.key.next', 'a key');
+    const schedule = await scratch.write('state/secret/ca.key.rotation', 'soon');
+    const args = ['proxy', '--state-dir', join(scratch.path, 'state'), '--listen', '127.0.0.1:0'];
+    const env = { SALLYPORT_ADMIN_LISTEN: 'off' };
+    const { code, stderr } = await runToEnd(process.execPath, [program, ...args], { env });
+    const message = `${schedule}: no date in the form of ISO 8601. Remove it to end the rotation.`;
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
   it('a rotation that cannot be read leaves the active CA, and is one failed reload', async () => {
