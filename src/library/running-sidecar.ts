@@ -29,7 +29,7 @@ export type RunningSidecar = AsyncDisposable & {
   readonly environment: Readonly<Record<string, string>>;
   /**
    * Replaces rules and secrets as a whole, for requests that begin afterwards. Throws an Error that lists what is wrong; then
-   * nothing has changed.
+   * nothing has changed. After `close` it throws too.
    */
   apply(proxyConfig: object, secrets?: Readonly<Record<string, string>>): void;
   /** Ends within `timeouts.drain_ms`, by default a second. */

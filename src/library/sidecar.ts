@@ -69,7 +69,10 @@ function toRunning(opened: Opened, environment: RunningSidecar['environment']): 
     adminToken: admin?.token,
     caPem: ca.certificatePem,
     environment,
-    apply: (proxyConfig, secrets = {}) => apply(sidecar, proxyConfig, secrets),
+    apply(proxyConfig, secrets = {}) {
+      if (closed !== undefined) throw new InputError('the sidecar is closed: create another one');
+      apply(sidecar, proxyConfig, secrets);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

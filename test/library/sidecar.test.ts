@@ -85,6 +85,7 @@ describe('a sidecar of the library', () => {
     await Promise.all([sidecar.close(), sidecar.close()]);
     await sidecar[Symbol.asyncDispose]();
     expect(existsSync(file)).toBe(false);
+    expect(() => sidecar.apply({ rules: [] })).toThrow('the sidecar is closed: create another one');
     const server = createServer().listen(Number(port), '127.0.0.1');
     await once(server, 'listening');
     server.close();
