@@ -69,6 +69,18 @@ describe('the manifests of Kubernetes', () => {
     expect(new Set(proxies.map(({ image }) => image))).toEqual(new Set([`sallyport:${version}`]));
   });
 
+  it('have commands of texts alone: in a plain text of YAML, a colon and a space make an object', () => {
+    const commandsIn = (value: unknown): readonly unknown[] =>
+      typeof value !== 'object' || value === null
+        ? []
+        : Object.entries(value).flatMap(([name, one]) =>
+            name === 'command' || name === 'args' ? [one] : commandsIn(one),
+          );
+    const commands = commandsIn(all);
+    expect(commands.length).toBeGreaterThan(2);
+    for (const command of commands) expect(command).toEqual((command as unknown[]).map(String));
+  });
+
   it('set variables that the program reads, to values that it accepts', () => {
     for (const proxy of proxies) {
       const variables = variablesOf(proxy);
