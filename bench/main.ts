@@ -10,6 +10,7 @@ const others: Readonly<Record<string, string>> = {
   traces: './traces.ts',
   'trace-queries': './trace-queries.ts',
   exports: './exports.ts',
+  'live-records': './live-records.ts',
 };
 
 const [, , name = ''] = process.argv;
