@@ -1,11 +1,13 @@
 // `sallyport ca show|bundle|fingerprint|rotate`: the CA certificate of the proxy, for a client that must trust it. Only rotate reads a key.
-import { readFile } from 'node:fs/promises';
 import { InputError } from '../base/input-error.ts';
-import { codeOf } from '../tls/pem-files.ts';
 import { joinCertificates } from '../tls/public-certificates.ts';
-import { rotationFiles } from '../tls/authority-rotation.ts';
 import { systemRoots } from '../tls/system-roots.ts';
-import { aboutCertificate, type ReadAuthority, readAuthority } from './ca/certificate-file.ts';
+import {
+  aboutCertificate,
+  type ReadAuthority,
+  readAuthority,
+  readNextCertificate,
+} from './ca/certificate-file.ts';
 import { parseCommandLine, unexpected } from './command/declaration.ts';
 import { caCommand } from './command/inspection-commands.ts';
 import { caFiles, readConfig } from './settings.ts';
@@ -24,7 +26,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (!config) return 2;
   const file = caFiles(config).certificateFile;
   const authority = await readAuthority(file);
-  const shown = print(authority, await readNext(file));
+  const shown = print(authority, await readNextCertificate(file));
   process.stdout.write(
     json
       ? `${JSON.stringify({ ...aboutCertificate(file, authority), ...shown.json }, null, 2)}\n`
@@ -49,16 +51,6 @@ Until then each client must load the bundle again, which has both certificates: 
 `,
   );
   return 0;
-}
-
-/** The certificate of the CA that follows, as text; empty if none does. */
-async function readNext(file: string): Promise<string> {
-  try {
-    return await readFile(rotationFiles({ certificateFile: file, keyFile: '' }).certificateFile, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return '';
-    throw error;
-  }
 }
 
 type Shown = { readonly text: string; readonly json: Readonly<Record<string, unknown>> };

@@ -7,7 +7,7 @@ import { type ListenAddress, toReachable } from '../base/listen-address.ts';
 import { isSandboxId } from '../base/sandbox-id.ts';
 import { readTokenFile } from '../sidecar/access-tokens.ts';
 import type { Config } from '../sidecar/config.ts';
-import { readCaFile } from './ca/certificate-file.ts';
+import { readCaFile, readNextCertificate } from './ca/certificate-file.ts';
 import { type ProxyLogin, prepareClients, readRules } from './client/client-setup.ts';
 import { programsWithout } from './client/programs.ts';
 import { fetchCertificate, parseProxyUrl } from './client/running-proxy.ts';
@@ -31,14 +31,12 @@ export async function run(args: string[]): Promise<number> {
   const address = at ?? listenAddress(config);
   const rules = await readRules(config);
   if (rules === 'invalid') return 2;
-  const caPem = at
-    ? await fetchCertificate(at)
-    : await readCaFile(caFiles(config).certificateFile, NO_CERTIFICATE);
+  const trusted = at ? { caPem: await fetchCertificate(at) } : await readTrusted(config);
   // The token of the config is for those who may read its file; a client of --proxy has its own, or none.
   const presented = login ?? (at && { user: undefined, token: undefined });
   const variables = await prepareClients(
     config,
-    { ...address, caPem, rules, ...(presented && { login: presented }) },
+    { ...address, ...trusted, rules, ...(presented && { login: presented }) },
     {
       directory: write === undefined ? undefined : resolve(write),
       caller: process.env,
@@ -47,6 +45,12 @@ export async function run(args: string[]): Promise<number> {
   );
   print(formatVariables(variables, format), format);
   return 0;
+}
+
+/** In a rotation clients must trust both CAs before the next one signs. */
+async function readTrusted(config: Config): Promise<{ caPem: string; nextPem: string }> {
+  const { certificateFile: file } = caFiles(config);
+  return { caPem: await readCaFile(file, NO_CERTIFICATE), nextPem: await readNextCertificate(file) };
 }
 
 function print({ text: lines, omitted }: ReturnType<typeof formatVariables>, format: string): void {

@@ -135,6 +135,37 @@ describe('env', () => {
     expect(await readdir(state.path, { recursive: true })).toEqual(before);
   });
 
+  it('in a rotation names files with both CAs, with and without --write', async () => {
+    await using state = await createState();
+    await state.write('public/ca.pem.next', other);
+    await state.write('public/ca-bundle.pem', `${ca}${other}${root}`);
+    const bundle = join(state.path, 'public', 'ca-bundle.pem');
+    const published = await printEnv(['--state-dir', state.path]);
+    expect([await evaluate(published.stdout), published.stderr]).toEqual([
+      expect.objectContaining({ SSL_CERT_FILE: bundle, NODE_EXTRA_CA_CERTS: bundle }),
+      '',
+    ]);
+    const args = ['--state-dir', state.path, '--write', join(state.path, 'files')];
+    const written = await evaluate((await printEnv(args)).stdout);
+    for (const name of ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS']) {
+      const text = await readFile(written[name] ?? '', 'utf8');
+      expect([text.includes(ca ?? ''), text.includes(other ?? '')]).toEqual([true, true]);
+    }
+  });
+
+  it('warns of a bundle that the proxy has written before the rotation', async () => {
+    await using state = await createState();
+    await state.write('public/ca.pem.next', other);
+    const { code, stdout, stderr } = await printEnv(['--state-dir', state.path]);
+    expect((await evaluate(stdout))['NODE_EXTRA_CA_CERTS']).toBe(join(state.path, 'public', 'ca.pem'));
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        /ca-bundle\.pem lacks the next CA .*: send SIGHUP to the proxy, then run this again/,
+      ),
+    ]);
+  });
+
   it('reads nothing of the secret part', async () => {
     await using state = await createState();
     // Root reads a directory of any mode, but no link that leads to itself.

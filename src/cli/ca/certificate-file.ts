@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { InputError } from '../../base/input-error.ts';
+import { rotationFiles } from '../../tls/authority-rotation.ts';
 import { certificateBlocks } from '../../tls/pem.ts';
 import { codeOf } from '../../tls/pem-files.ts';
 
@@ -25,6 +26,16 @@ export async function readCaFile(file: string, hint: string): Promise<string> {
     return await readFile(file, 'utf8');
   } catch (cause) {
     throw new InputError(`the CA certificate ${file} cannot be read (${codeOf(cause)}): ${hint}`, { cause });
+  }
+}
+
+/** The certificate of the CA that follows that of `file`, as text; empty if none does. */
+export async function readNextCertificate(file: string): Promise<string> {
+  try {
+    return await readFile(rotationFiles({ certificateFile: file, keyFile: '' }).certificateFile, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw error;
   }
 }
 

@@ -38,6 +38,8 @@ export async function prepareClients(
     readonly host: string;
     readonly port: number;
     readonly caPem: string;
+    /** Of the CA that follows, which clients must trust too; empty: none does. */
+    readonly nextPem?: string;
     readonly rules: Rules | undefined;
     /** What the client presents; by default the token of the config. */
     readonly login?: ProxyLogin;
@@ -57,7 +59,7 @@ export async function prepareClients(
     readonly warn?: (warning: string) => void;
   },
 ): Promise<ClientEnvironment['variables']> {
-  const { host, port, caPem, rules } = proxy;
+  const { host, port, caPem, nextPem = '', rules } = proxy;
   const { user, token } = proxy.login ?? {
     user: undefined,
     token: await readInput(() => readProxyToken(config)),
@@ -66,10 +68,14 @@ export async function prepareClients(
   const { trust, program } =
     directory === undefined
       ? {
-          trust: await publishedTrustFiles(publishedFiles(config), { caPem, caller }),
+          trust: await publishedTrustFiles(publishedFiles(config), { caPem, nextPem, caller }),
           program: { files: noProgramFiles, warnings: [] },
         }
-      : await writingTo(directory, () => writeFiles(directory, { caPem, wanted, caller }), USE_ANOTHER);
+      : await writingTo(
+          directory,
+          () => writeFiles(directory, { caPem: caPem + nextPem, wanted, caller }),
+          USE_ANOTHER,
+        );
   const { variables, warnings } = toClientEnvironment({
     proxy: { host, port, user, token },
     trust,

@@ -47,16 +47,28 @@ export async function writeTrustFiles(
 /** The files of the proxy's state directory; no file is written. Throws an InputError if the proxy has not written them. */
 export async function publishedTrustFiles(
   published: { readonly certificateFile: string; readonly bundleFile: string },
-  { caPem, caller }: { readonly caPem: string; readonly caller: NodeJS.ProcessEnv },
+  {
+    caPem,
+    nextPem = '',
+    caller,
+  }: { readonly caPem: string; readonly nextPem?: string; readonly caller: NodeJS.ProcessEnv },
 ): Promise<TrustFiles> {
-  const { certificateFile: extraFile, bundleFile } = published;
-  const bundle = await readPublishedBundle(bundleFile, caPem);
+  const { certificateFile, bundleFile } = published;
+  const isFollowed = nextPem !== '';
+  const next = isFollowed ? await readPublishedBundle(bundleFile, nextPem) : undefined;
+  const bundle = next ?? (await readPublishedBundle(bundleFile, caPem));
   if (bundle === undefined)
     throw new InputError(
       `${bundleFile} is missing, cannot be read or is of another CA: start the proxy again, or give --write DIR`,
     );
   const known = new Set(certificateBlocks(bundle));
   const warnings: string[] = [];
+  if (isFollowed && next === undefined)
+    warnings.push(
+      `${bundleFile} lacks the next CA of \`sallyport ca rotate\`: send SIGHUP to the proxy, then run this again before that CA signs`,
+    );
+  // The other file has the current CA alone.
+  const extraFile = next === undefined ? certificateFile : bundleFile;
   for (const [file, name] of filesNamedBy([...bundleVariables, extraVariable], caller)) {
     const text = await readFile(file, 'utf8').catch(() => '');
     if (!certificateBlocks(text).every((block) => known.has(block)))
