@@ -181,9 +181,19 @@ export async function writingTo<T>(
 }
 
 function unwritableError(directory: string, cause: unknown, hint: string): InputError | undefined {
-  const reason = UNWRITABLE[String(codeOf(cause instanceof InputError ? cause.cause : cause))];
+  const error = cause instanceof InputError ? cause.cause : cause;
+  const reason = isOfCreation(error)
+    ? 'no directory can be created there'
+    : UNWRITABLE[String(codeOf(error))];
   if (reason === undefined) return undefined;
   return new InputError(`cannot write to ${directory} (${reason}): ${hint}`, { cause });
+}
+
+/** /proc and file systems like it have no place for a directory. Of another call, ENOENT is a file that is missing. */
+function isOfCreation(error: unknown): boolean {
+  return (
+    codeOf(error) === 'ENOENT' && error instanceof Error && 'syscall' in error && error.syscall === 'mkdir'
+  );
 }
 
 const UNWRITABLE: Readonly<Record<string, string>> = {

@@ -59,6 +59,12 @@ describe('a state directory that cannot be written to is named, with what to do'
     expect([code, stderr]).toEqual([2, expected]);
   });
 
+  it.runIf(process.platform === 'linux')('below /proc', async () => {
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'proxy', '--state-dir', '/proc/x']);
+    const expected = `sallyport: cannot write to /proc/x (no directory can be created there): ${HINT}\n`;
+    expect([code, stderr]).toEqual([2, expected]);
+  });
+
   it.runIf(isRoot)('on a read-only file system', async () => {
     await using scratch = await createScratch();
     const script = `mount -t tmpfs -o ro none '${scratch.path}' && exec '${process.execPath}' '${program}' proxy --state-dir '${scratch.path}'`;
