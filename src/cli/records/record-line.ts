@@ -20,10 +20,11 @@ export function formatRecord(record: Fields): string {
   return escapeControls(parts.filter((part) => part !== '').join('  '));
 }
 
-/** A tunnel, and a connection without a request, has no path. */
+/** A tunnel, and a connection without a request, has no path; a request to the proxy itself has no authority. */
 function subjectOf({ method, scheme, authority, path }: Fields): string {
   const isRequest = path !== undefined && (scheme === 'http' || scheme === 'https');
-  const target = isRequest ? `${scheme}://${text(authority)}${text(path)}` : text(authority);
+  const origin = isRequest && text(authority) !== '' ? `${scheme}://` : '';
+  const target = `${origin}${text(authority)}${isRequest ? text(path) : ''}`;
   return [text(method), target].filter((one) => one !== '').join(' ');
 }
 

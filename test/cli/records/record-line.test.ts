@@ -54,6 +54,11 @@ it.each([
     },
     '12:00:00.123  200 tunnelled  CONNECT a.test:443',
   ],
+  [
+    'a request to the port of the proxy itself',
+    { ...request, scheme: 'http', authority: undefined, path: '/ca.pem', outcome: 'served', status: 200 },
+    '12:00:00.123  200 served  GET /ca.pem',
+  ],
   ['what is no record', { status: {}, time: 7, path: null }, '-    -'],
   [
     'control characters',
