@@ -1,8 +1,8 @@
 // Files with keys and certificates: created whole and never over another file. A key is read only if no other user can
 // read it.
 import { randomBytes } from 'node:crypto';
-import { linkSync, rmSync, type Stats } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, rm } from 'node:fs/promises';
+import { existsSync, linkSync, mkdirSync, rmSync, type Stats, statSync } from 'node:fs';
+import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** A file to create. The mode is given to open(): a key must not be readable by others even for a moment. */
@@ -65,6 +65,25 @@ export async function isPresent(file: string): Promise<boolean> {
 }
 
 /**
+ * Creates a directory with those above it. Returns the first that was created, or undefined if all were there. Node's `recursive` never
+ * returns where mkdir() responds with ENOENT below a directory that exists, as in /proc.
+ */
+export function createDirectories(directory: string, mode: number): string | undefined {
+  try {
+    mkdirSync(directory, { mode });
+    return directory;
+  } catch (error) {
+    if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true) return undefined;
+    const parent = dirname(directory);
+    const isBelowNothing = codeOf(error) === 'ENOENT' && !existsSync(parent);
+    if (!isBelowNothing || parent === directory) throw error;
+    const first = createDirectories(parent, mode);
+    const own = createDirectories(directory, mode);
+    return first ?? own;
+  }
+}
+
+/**
  * Creates all files or none, durable once the promise settles; missing directories get mode 0700. Returns false if a
  * name is taken: another process was faster.
  */
@@ -72,7 +91,7 @@ export async function createFiles(drafts: readonly FileDraft[]): Promise<boolean
   const staged: { readonly temporary: string; readonly file: string }[] = [];
   try {
     for (const { file, text, mode, owner } of drafts) {
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      createDirectories(dirname(file), 0o700);
       const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
       await using handle = await open(temporary, 'wx', mode);
       staged.push({ temporary, file });

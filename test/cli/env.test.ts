@@ -166,6 +166,17 @@ describe('env', () => {
     ]);
   });
 
+  it.runIf(process.platform === 'linux')('ends where --write is no place for a directory', async () => {
+    await using state = await createState();
+    const { code, stderr } = await printEnv(['--state-dir', state.path, '--write', '/proc/x']);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(
+        'sallyport: cannot write to /proc/x (no directory can be created there): set --write',
+      ),
+    ]);
+  });
+
   it('reads nothing of the secret part', async () => {
     await using state = await createState();
     // Root reads a directory of any mode, but no link that leads to itself.

@@ -59,9 +59,9 @@ describe('a state directory that cannot be written to is named, with what to do'
     expect([code, stderr]).toEqual([2, expected]);
   });
 
-  it.runIf(process.platform === 'linux')('below /proc', async () => {
-    const { code, stderr } = await runToEnd(process.execPath, [program, 'proxy', '--state-dir', '/proc/x']);
-    const expected = `sallyport: cannot write to /proc/x (no directory can be created there): ${HINT}\n`;
+  it.runIf(process.platform === 'linux').each(['/proc/x', '/proc/x/y'])('at %s', async (state) => {
+    const { code, stderr } = await runToEnd(process.execPath, [program, 'proxy', '--state-dir', state]);
+    const expected = `sallyport: cannot write to ${state} (no directory can be created there): ${HINT}\n`;
     expect([code, stderr]).toEqual([2, expected]);
   });
 

@@ -2,10 +2,10 @@
 // their content, so a file never changes under a running client.
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, readFile, stat } from 'node:fs/promises';
+import { chmod, lstat, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InputError } from '../../base/input-error.ts';
-import { codeOf, createFiles } from '../../tls/pem-files.ts';
+import { codeOf, createDirectories, createFiles } from '../../tls/pem-files.ts';
 
 /** What to write: `NAME-DIGEST.EXTENSION`. */
 export type PublicFile = {
@@ -36,7 +36,7 @@ async function write(directory: string, { name, extension, content }: PublicFile
   const digest = createHash('sha256').update(content).digest('hex').slice(0, 16);
   const file = join(directory, `${name}-${digest}.${extension}`);
   // A directory that exists may be one that the user keeps closed.
-  const isNew = (await mkdir(directory, { recursive: true, mode: 0o755 })) !== undefined;
+  const isNew = createDirectories(directory, 0o755) !== undefined;
   if (isNew) await chmod(directory, 0o755);
   else await requireOurs(directory);
   if (await createFiles([{ file, text: content, mode: 0o644 }])) await chmod(file, 0o644);

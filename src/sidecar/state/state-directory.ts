@@ -3,7 +3,7 @@
 import { type Stats, chmodSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readInput } from '../../base/input-error.ts';
-import { codeOf, fileError, syncDirectory } from '../../tls/pem-files.ts';
+import { codeOf, createDirectories, fileError, syncDirectory } from '../../tls/pem-files.ts';
 
 export function secretPart(directory: string): string {
   return join(directory, 'secret');
@@ -46,7 +46,7 @@ function isSame(one: string, other: string): boolean {
 }
 
 async function createParts(directory: string): Promise<void> {
-  mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
+  createDirectories(dirname(directory), 0o700);
   createDirectory(directory, 0o755);
   // Its owner could put another directory in the place of a part. It may be a link, which the operator names.
   requireOwner(directory, statSync(directory));
