@@ -1,10 +1,11 @@
 // `sallyport status`: whether a proxy runs, what it serves, and until when its CA is valid.
+import { readFile } from 'node:fs/promises';
 import { InputError } from '../base/input-error.ts';
 import { isObject } from '../base/json/json-document.ts';
 import { formatAddress } from '../base/listen-address.ts';
 import { z } from '../base/schema.ts';
 import type { Config } from '../sidecar/config.ts';
-import { expiryWarning } from '../tls/authority-rotation.ts';
+import { expiryWarning, rotationFiles } from '../tls/authority-rotation.ts';
 import { AdminUnreachable, askAdmin } from './admin-client.ts';
 import { aboutCertificate, readAuthority } from './ca/certificate-file.ts';
 import { parseCommandLine } from './command/declaration.ts';
@@ -18,9 +19,13 @@ type Status = {
   /** Why the proxy is not ready, or what could not be asked. */
   readonly problems: readonly string[];
   readonly ca?: ReturnType<typeof aboutCertificate>;
+  /** The CA that follows it, in a rotation. */
+  readonly next_ca?: NextAuthority;
   readonly sandboxes?: readonly unknown[];
   readonly reloads?: Reloads;
 };
+
+type NextAuthority = ReturnType<typeof aboutCertificate> & { readonly signs_from: string };
 
 /** Of the operator's files since the start, as `GET /readyz` tells them. */
 type Reloads = { readonly done: number; readonly failed: number; readonly is_current: boolean };
@@ -49,8 +54,9 @@ async function readStatus(config: Config): Promise<Status> {
     const { certificateFile: file } = caFiles(config);
     return aboutCertificate(file, await readAuthority(file));
   });
-  const warning = ca && expiryWarning(new Date(ca.valid_to), Date.now());
-  if (warning !== undefined) problems.push(warning);
+  const next = await attempt(problems, () => readNext(config));
+  const warning = ca && next === undefined && expiryWarning(new Date(ca.valid_to), Date.now());
+  if (typeof warning === 'string') problems.push(warning);
   const listed =
     readiness && (await attempt(problems, () => askAdmin(config, '/v1/sandboxes', { needsToken: true })));
   const sandboxes = listed && sandboxesOf(listed.document);
@@ -61,9 +67,18 @@ async function readStatus(config: Config): Promise<Status> {
     ready: readiness?.status === 200,
     problems,
     ...(ca && { ca }),
+    ...(next && { next_ca: next }),
     ...(sandboxes && { sandboxes }),
     ...(reloads && { reloads }),
   };
+}
+
+/** From its files: with the date a rotation has begun. Another user than that of the proxy cannot read it, and is shown none. */
+async function readNext(config: Config): Promise<NextAuthority | undefined> {
+  const { certificateFile: file, scheduleFile } = rotationFiles(caFiles(config));
+  const date = await readFile(scheduleFile, 'utf8').catch(() => undefined);
+  if (date === undefined) return undefined;
+  return { ...aboutCertificate(file, await readAuthority(file)), signs_from: date.trim() };
 }
 
 /** Undefined: it failed for a reason that is added to `problems`. */
@@ -100,10 +115,11 @@ function addressOf(sandboxes: readonly unknown[] = []): string | undefined {
   return typeof url === 'string' ? url.replace(/^http:\/\//, '') : undefined;
 }
 
-function toText({ proxy, ready, problems, ca, reloads, sandboxes = [] }: Status): string {
+function toText({ proxy, ready, problems, ca, next_ca: next, reloads, sandboxes = [] }: Status): string {
   const rows: (readonly [string, string])[] = [
     ['proxy', `${proxy}, ${ready ? 'ready' : 'not ready'}`],
     ...(ca ? [['CA', `${ca.fingerprint}, valid until ${ca.valid_to}`] as const] : []),
+    ...(next ? [['next CA', `${next.fingerprint}, signs from ${next.signs_from} on`] as const] : []),
     ...sandboxes.filter(isObject).map(({ id, connections, revision, failed }) => {
       const state = failed === undefined ? `revision ${String(revision)}` : `failed: ${String(failed)}`;
       return ['sandbox', `${String(id)}, ${state}, ${String(connections)} connections`] as const;

@@ -48,6 +48,11 @@ describe('ca rotate', () => {
     await client.readResponse();
     expect(origin.requests).toHaveLength(1);
 
+    const asked = await runToEnd(process.execPath, [program, 'status', '--state-dir', state]);
+    expect(asked.stdout).toContain(
+      `next CA   ${rotation.fingerprint}, signs from ${rotation.signs_from} on\n`,
+    );
+
     const again = await ca('rotate', '--state-dir', state);
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('a rotation has begun')]);
   });
