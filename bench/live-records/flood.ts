@@ -1,5 +1,5 @@
 // Requests to an origin, so many a second, over connections that stay: each leaves a record. Started with the ports of the proxy and of the
-// origin, the rate and the seconds; prints how many were answered.
+// origin, the rate and the seconds; prints how many got a response.
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -8,7 +8,7 @@ const CONNECTIONS = 40;
 const REQUEST = `GET http://127.0.0.1:${origin}/ HTTP/1.1\r\nHost: 127.0.0.1:${origin}\r\n\r\n`;
 const END = '\r\n\r\nok';
 
-let answered = 0;
+let responded = 0;
 const idle: Socket[] = [];
 
 for (let n = 0; n < CONNECTIONS; n += 1) {
@@ -18,7 +18,7 @@ for (let n = 0; n < CONNECTIONS; n += 1) {
     tail = (tail + text).slice(-END.length);
     if (tail !== END) return;
     tail = '';
-    answered += 1;
+    responded += 1;
     idle.push(socket);
   });
   socket.once('connect', () => idle.push(socket));
@@ -39,5 +39,5 @@ for (let nowMs = startMs; nowMs < startMs + seconds * 1000; nowMs = performance.
   }
   await delay(1);
 }
-console.log(answered);
+console.log(responded);
 process.exit();
