@@ -1,4 +1,4 @@
-// The library: a sidecar in the process of its caller, for test suites and hosts of agents. It has no state and reads no variable.
+// The library: a sidecar in the process of its caller, for test suites and hosts of agents. It has no state, and no variable is one of its settings.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

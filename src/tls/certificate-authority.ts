@@ -24,7 +24,7 @@ export type CertificateAuthority = {
   /** During a rotation: the certificates of both CAs. */
   readonly trustedPem?: string;
   /** During a rotation: both CAs, also the one that signs no more. No upstream may have a leaf of theirs. */
-  readonly own?: readonly Pick<CertificateAuthority, 'spkiSha256' | 'certificateDer'>[];
+  readonly own?: readonly Pick<CertificateAuthority, 'spkiSha256' | 'certificateDer' | 'fingerprintSha256'>[];
   /** Base64 of the SHA-256 of the public key (SPKI, DER), as curl's --pinnedpubkey takes it. */
   readonly spkiSha256: string;
   /** Signs a leaf of at most 72 hours. About 0.1 ms, synchronous. */

@@ -5,7 +5,6 @@ export const testedElsewhere: Readonly<Record<string, string>> = {
   'src/admin/openapi/operations.ts': 'test/admin/openapi/openapi.test.ts',
   'src/base/html/common-style.ts': 'test/platform/traces/pages/page-routes.test.ts',
   'src/sidecar/explanation-rows.ts': 'test/cli/explain.test.ts',
-  'src/sidecar/page/state-groups.ts': 'test/sidecar/page/page-target.test.ts',
   'src/admin/page/exchanges-page.ts': 'test/admin/page/page-pipeline.test.ts',
   'src/admin/page/explain-page.ts': 'test/admin/page/page-pipeline.test.ts',
   'src/admin/page/page-frame.ts': 'test/admin/page/page-pipeline.test.ts',

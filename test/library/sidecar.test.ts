@@ -41,6 +41,8 @@ async function get(proxyUrl: string, ca: string, port: number): Promise<void> {
   await client.readResponse();
 }
 
+const WITH_KEY = { proxyConfig: rule('{KEY}'), secrets: { KEY: 'k' } };
+
 describe('a sidecar of the library', () => {
   it('injects by its rules, and by those that replace them', async () => {
     await using scene = await createScene();
@@ -64,11 +66,7 @@ describe('a sidecar of the library', () => {
   it('gives a client process the address and the CA', async () => {
     await using scene = await createScene();
     const { origin, settings } = scene;
-    await using sidecar = await createSidecar({
-      proxyConfig: rule('{KEY}'),
-      secrets: { KEY: 'k' },
-      settings,
-    });
+    await using sidecar = await createSidecar({ ...WITH_KEY, settings });
     const program = `fetch('https://${HOST}:${origin.port}/').then(({ status }) => console.log(status))`;
     const env = sidecar.environment;
     const { stdout, stderr } = await runToEnd(process.execPath, ['-e', program], { env });
@@ -147,11 +145,7 @@ console.log(JSON.stringify([statuses, [...new Set(seen)]]));`;
   it('keeps what is active where new rules are invalid', async () => {
     await using scene = await createScene();
     const { origin, settings } = scene;
-    await using sidecar = await createSidecar({
-      proxyConfig: rule('{KEY}'),
-      secrets: { KEY: 'k' },
-      settings,
-    });
+    await using sidecar = await createSidecar({ ...WITH_KEY, settings });
     expect(() => sidecar.apply(rule('{OTHER}'), { KEY: 'other' })).toThrow(/OTHER/);
     await get(sidecar.proxyUrl, sidecar.caPem, origin.port);
     expect(origin.requests[0]?.headers.find(([name]) => name === 'X-Key')?.[1]).toBe('k');

@@ -62,10 +62,8 @@ def niquests():
     )
 
 
-def httpx(http2=False):
-    import httpx
-
-    client = httpx.Client(http2=http2)
+def try_streaming(client, body_name):
+    """A client whose `stream` is a context manager; `body_name` is what its `post` calls the body."""
 
     def stream(url):
         with client.stream("GET", url) as response:
@@ -73,9 +71,15 @@ def httpx(http2=False):
 
     try_all(
         lambda url: client.get(url).json(),
-        lambda url, body: client.post(url, content=body).json(),
+        lambda url, body: client.post(url, **{body_name: body}).json(),
         stream,
     )
+
+
+def httpx(http2=False):
+    import httpx
+
+    try_streaming(httpx.Client(http2=http2), "content")
 
 
 def httpx_h2():
@@ -85,17 +89,7 @@ def httpx_h2():
 def curl_cffi(**options):
     from curl_cffi import requests
 
-    session = requests.Session(**options)
-
-    def stream(url):
-        with session.stream("GET", url) as response:
-            yield from response.iter_lines()
-
-    try_all(
-        lambda url: session.get(url).json(),
-        lambda url, body: session.post(url, data=body).json(),
-        stream,
-    )
+    try_streaming(requests.Session(**options), "data")
 
 
 def curl_cffi_chrome():

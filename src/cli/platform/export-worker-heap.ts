@@ -24,14 +24,19 @@ type Started = {
   readonly env: NodeJS.ProcessEnv;
   /** Switches of Node that the process has. */
   readonly execArgv: readonly string[];
+  /** To the IPC channel of a parent, which the process that follows would not have. */
+  readonly connected?: boolean;
 };
 
-/** Whether neither the platform that has started the process nor the operator has chosen the size of its heap. */
-export function lacksHeapSize({ env, execArgv }: Started): boolean {
-  if (env[PARENT_INPUT_VARIABLE] !== undefined) return false;
-  return ![...execArgv, env['NODE_OPTIONS'] ?? ''].some((text) => HEAP_SIZE.test(text));
+/** Whether neither the platform that has started the process nor the operator has chosen the size of its heap, and it may be replaced. */
+export function lacksHeapSize({ env, execArgv, connected = false }: Started): boolean {
+  if (env[PARENT_INPUT_VARIABLE] !== undefined || connected) return false;
+  const switches = [...execArgv, env['NODE_OPTIONS'] ?? ''];
+  return !switches.some((text) => HEAP_SIZE.test(text) || PROFILER.test(text));
 }
 
+/** A signal of it that is on its way would end the process that follows. */
+const PROFILER = /--(?:cpu-)?prof\b/;
 const HEAP_SIZE = /--max[-_](?:old[-_]space|heap)[-_]size/;
 
 /** Before secrets are claimed, which the new process could not claim again. Returns where nothing is to be done. */

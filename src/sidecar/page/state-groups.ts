@@ -8,6 +8,7 @@ import { toSnakeCase } from '../../base/variable-overlay.ts';
 import { callResults } from '../../callback/callback-counters.ts';
 import { Total } from '../../proxy/counters.ts';
 import { expiryWarning } from '../../tls/authority-rotation.ts';
+import type { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import type { EventLoopDelay } from '../metrics/event-loop-delay.ts';
 import type { RecordOutlets } from '../records/record-outlets.ts';
 import type { Entry, Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -32,11 +33,10 @@ export function stateGroups(sandboxes: Sandboxes, parts: StateParts): readonly S
 }
 
 function healthOf(sandboxes: Sandboxes, { reloads }: StateParts): ShownGroup {
-  const { ca } = sandboxes.shared;
+  const authority = describeAuthority(sandboxes.shared.ca, Date.now());
   const isReady = sandboxes.main.own.isReady();
-  const expiry = expiryWarning(ca.notAfter, Date.now());
   const problems = [
-    ...(expiry === undefined ? [] : [`${expiry.replace(/^t/, 'T')}.`]),
+    ...(authority.problem === undefined ? [] : [authority.problem]),
     ...(isReady
       ? []
       : ['The proxy is not ready: it ends, or require_config is set and no rules are in force.']),
@@ -49,10 +49,27 @@ function healthOf(sandboxes: Sandboxes, { reloads }: StateParts): ShownGroup {
     rows: [
       ['Ready', isReady ? 'yes' : 'no'],
       ['Reloads', `${reloads.done} done, ${reloads.failed} failed`],
-      ['CA fingerprint', ca.fingerprintSha256],
-      ['CA ends', ca.notAfter.toISOString().slice(0, 10)],
+      ...authority.rows,
     ],
     ...(problems.length > 0 && { problem: problems.join(' ') }),
+  };
+}
+
+type ShownAuthority = { readonly rows: readonly ShownRow[]; readonly problem?: string };
+
+/** In the overlap of a rotation there is nothing to do: the CA that follows is there. */
+export function describeAuthority(ca: CertificateAuthority, nowMs: number): ShownAuthority {
+  const { fingerprintSha256: fingerprint, notAfter, own = [] } = ca;
+  const last = own.at(-1)?.fingerprintSha256 ?? fingerprint;
+  const isFollowed = last !== fingerprint;
+  const warning = isFollowed ? undefined : expiryWarning(notAfter, nowMs);
+  return {
+    rows: [
+      ['CA fingerprint', fingerprint],
+      ['CA ends', notAfter.toISOString().slice(0, 10)],
+      ...(isFollowed ? [['Next CA fingerprint', last] as const] : []),
+    ],
+    ...(warning !== undefined && { problem: `${warning.replace(/^t/, 'T')}.` }),
   };
 }
 

@@ -19,6 +19,15 @@ const ca = (...args: readonly string[]): Promise<Finished> =>
 const certificatesIn = (pem: string): readonly string[] =>
   pem.match(/-----BEGIN[^]*?END CERTIFICATE-----/g) ?? [];
 
+/** A request of a client that trusts these certificates alone. */
+async function askThrough(proxyPort: number, originPort: number, trusted: string): Promise<void> {
+  const authority = `api.test:${originPort}`;
+  const tls = { ca: trusted, name: 'api.test' };
+  await using client = await WireClient.connectThrough(proxyPort, authority, tls);
+  await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+  await client.readResponse();
+}
+
 describe('ca rotate', () => {
   it('has a running proxy hand out both certificates, and sign with the first for clients that know it alone', async () => {
     await using origin = await createOrigin({ tls: { authority: origins, names: ['api.test'] } });
@@ -39,13 +48,7 @@ describe('ca rotate', () => {
     const printed = (await ca('bundle', '--state-dir', state)).stdout;
     expect([printed.includes(first), printed.includes(second)]).toEqual([true, true]);
 
-    const authority = `api.test:${origin.port}`;
-    await using client = await WireClient.connectThrough(proxy.port, authority, {
-      ca: before,
-      name: 'api.test',
-    });
-    await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-    await client.readResponse();
+    await askThrough(proxy.port, origin.port, before);
     expect(origin.requests).toHaveLength(1);
 
     const asked = await runToEnd(process.execPath, [program, 'status', '--state-dir', state]);
@@ -64,14 +67,8 @@ describe('ca rotate', () => {
     const { stdout } = await ca('rotate', '--overlap', '0', '--json', '--state-dir', state);
     const { file } = JSON.parse(stdout);
     await proxy.process.record(({ msg }) => msg === 'the next CA is published');
-    const authority = `api.test:${origin.port}`;
     const next = await readFile(file, 'utf8');
-    await using client = await WireClient.connectThrough(proxy.port, authority, {
-      ca: next,
-      name: 'api.test',
-    });
-    await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-    await client.readResponse();
+    await askThrough(proxy.port, origin.port, next);
     expect(origin.requests).toHaveLength(1);
   });
 
@@ -96,13 +93,7 @@ describe('ca rotate', () => {
     const prints = certificatesIn(served).map((pem) => new X509Certificate(pem).fingerprint256);
     expect(prints).toEqual([new X509Certificate(second).fingerprint256, JSON.parse(stdout).fingerprint]);
 
-    const authority = `api.test:${origin.port}`;
-    await using client = await WireClient.connectThrough(proxy.port, authority, {
-      ca: second,
-      name: 'api.test',
-    });
-    await client.send(`GET / HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-    await client.readResponse();
+    await askThrough(proxy.port, origin.port, second);
     expect(origin.requests).toHaveLength(1);
   });
 
